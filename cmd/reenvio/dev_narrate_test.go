@@ -1,0 +1,54 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+func TestTheStoryOfAWebhook(t *testing.T) {
+	local := time.Local
+	time.Local = time.UTC
+	defer func() { time.Local = local }()
+	at := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
+	var out strings.Builder
+	n := newNarrator(&out, "reenvio")
+	attempt := record.Attempt{Webhook: "demo-down", EventID: "e1", Attempt: 1, StartedAt: record.At(at), DurationMS: 3, Status: 500}
+
+	failed := attempt
+	failed.Outcome, failed.Next, failed.NextAttemptAt = record.Failed, record.NextRetry, record.At(at.Add(2103*time.Millisecond))
+	n.attempt(failed)
+	parked := attempt
+	parked.Outcome, parked.Next, parked.Status, parked.Error = record.Failed, record.NextParked, 0, "timeout: headers"
+	n.attempt(parked)
+	delivered := attempt
+	delivered.Outcome, delivered.Attempt, delivered.Status, delivered.LatenessMS = record.Delivered, 3, 204, 7
+	n.attempt(delivered)
+	dead := attempt
+	dead.Outcome, dead.Attempt = record.Dead, 5
+	n.attempt(dead)
+	n.attempt(record.Attempt{Webhook: "demo-down", EventID: "e0", Outcome: record.Dead, StartedAt: record.At(at)}) // without a request
+	letter := record.DeadLetter{Reason: record.AttemptsExhausted, Position: record.Source{Topic: "webhooks.dlq", Partition: 3, Offset: 17}, DiedAt: record.At(at)}
+	letter.Webhook, letter.ID, letter.Attempts = "demo-down", "e1", 5
+	n.deadLetter(letter)
+	streak := record.State{ConsecutiveFailures: 9, Status: record.Active}
+	n.state(at, "demo-down", &streak)
+	paused := record.State{ConsecutiveFailures: 10, Status: record.Paused, PauseReasons: []record.PauseReason{record.PauseFailures}}
+	n.state(at, "demo-down", &paused)
+	n.state(at, "demo-down", &paused)
+	n.state(at, "demo-down", nil)
+
+	want := `12:00:00.003  demo-down   failed     attempt 1  e1                          500 in 3 ms; retry due at 12:00:02.103 (in 2.1s)
+12:00:00.003  demo-down   failed     attempt 1  e1                          timeout: headers in 3 ms; parked until the webhook is resumed
+12:00:00.003  demo-down   delivered  attempt 3  e1                          204 in 3 ms, 7 ms after it was due
+12:00:00.003  demo-down   failed     attempt 5  e1                          500 in 3 ms; that was the last attempt
+12:00:00.000  demo-down   dead       e1 is a dead letter now: attempts_exhausted (5 attempts). See it: reenvio dlq show 3/17
+12:00:00.000  demo-down   paused     10 failed attempts in a row; its events are kept. Resume it: reenvio webhooks resume demo-down
+12:00:00.000  demo-down   resumed    what was parked goes first
+`
+	if got := out.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}

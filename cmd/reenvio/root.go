@@ -1,0 +1,77 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/reenvio/reenvio/internal/config"
+)
+
+const rootHelp = `Reenvio delivers events to webhooks over HTTP, through Kafka, and loses none.
+
+Try it, with nothing but this binary:
+
+  reenvio dev                 # an embedded broker, a dispatcher and a sample receiver in one process
+
+Every setting has a key, such as kafka.brokers. It is set in a YAML file (--config or REENVIO_CONFIG), in the environment
+(REENVIO_KAFKA__BROKERS) or as a flag (--kafka.brokers); the later wins. ` + "`reenvio config`" + ` prints what is in force and where it was set.`
+
+// newRoot builds the command tree. It is built anew for each run, so that tests share nothing.
+func newRoot(c *cli) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "reenvio",
+		Short:         "Deliver events to webhooks, and lose none",
+		Long:          rootHelp,
+		SilenceErrors: true, // run prints them
+		SilenceUsage:  true,
+		Args:          noArgs,
+		RunE:          help,
+	}
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.PersistentFlags().StringVar(&c.configFile, "config", "", "YAML file with settings (default: the value of "+config.FileVariable+")")
+	s := defaultSettings()
+	config.RegisterFlags(root.PersistentFlags(), &s)
+	root.AddCommand(
+		newDev(c), newDispatcher(c), newSend(c), newWebhooks(c), newDLQ(c), newTopics(c), newSecrets(c), newConfig(c), newVersion(c),
+	)
+	return root
+}
+
+// noArgs refuses arguments. For a command that only groups others, an argument is a misspelt command.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if !cmd.HasSubCommands() {
+		return usagef("%s takes no argument, got %q", cmd.CommandPath(), args[0])
+	}
+	hint := ""
+	cmd.SuggestionsMinimumDistance = 2 // two edits
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + near[0] + "?"
+	}
+	return usagef("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
+}
+
+// oneArg wants exactly one argument, called what.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch len(args) {
+		case 0:
+			return usagef("%s needs %s as its argument", cmd.CommandPath(), what)
+		case 1:
+			return nil
+		}
+		return usagef("%s takes one argument, %s; got %d", cmd.CommandPath(), what, len(args))
+	}
+}
+
+func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: noArgs, RunE: help}
+	cmd.AddCommand(commands...)
+	return cmd
+}

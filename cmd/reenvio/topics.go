@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/reenvio/reenvio/internal/topology"
+)
+
+func newTopics(c *cli) *cobra.Command {
+	return group("topics", "Compare the topics in Kafka with what they should be, and mend them", newTopicsPlan(c), newTopicsApply(c))
+}
+
+func newTopicsPlan(c *cli) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Print the difference between the topics that are there and what should be",
+		Long:  "Print the difference between the topics that are there and what should be. Exit status 0: nothing to do; 1: changes.",
+		Example: `  reenvio topics plan
+  reenvio topics plan -o json --topics.partitions=24`,
+		Args: noArgs,
+	}
+	out := outputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := c.open(cmd)
+		if err != nil {
+			return err
+		}
+		defer s.client.Close()
+		changes, err := c.plan(cmd.Context(), s, *out)
+		if err == nil && len(changes) > 0 {
+			return errNotDone
+		}
+		return err
+	}
+	return cmd
+}
+
+func newTopicsApply(c *cli) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply",
+		Short: "Create missing topics and alter the configuration of the others",
+		Long: `Create missing topics and alter the configuration of the others, after printing the plan and asking.
+
+No topic is ever deleted, and the number of partitions of an existing one never changes: webhooks would move to other partitions, away from
+what waits for them. The way to more partitions is a new topics.prefix.`,
+		Example: `  reenvio topics apply
+  reenvio topics apply --yes      # in scripts`,
+		Args: noArgs,
+	}
+	out := outputFlag(cmd)
+	yes := yesFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := c.open(cmd)
+		if err != nil {
+			return err
+		}
+		defer s.client.Close()
+		changes, err := c.plan(cmd.Context(), s, *out)
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Make these %d changes?", len(changes))); err != nil {
+			return err
+		}
+		return changes.Apply(cmd.Context(), s.admin, func(change topology.Change) {
+			fmt.Fprintf(c.stderr, "done: %s %s\n", change.Change, change.Topic)
+		})
+	}
+	return cmd
+}
+
+// plan prints what differs, and what can't be mended.
+func (c *cli) plan(ctx context.Context, s *session, out format) (topology.Changes, error) {
+	changes, err := topology.Plan(ctx, s.admin, s.topo)
+	if err != nil {
+		return nil, err
+	}
+	if out == formatJSON {
+		return changes, printJSON(c.stdout, changes)
+	}
+	if len(changes) == 0 {
+		_, err := fmt.Fprintf(c.stdout, "Nothing to do: the topics with the prefix %s are as they should be.\n", s.topo.Prefix())
+		return changes, err
+	}
+	var rows [][]string
+	for _, change := range changes {
+		rows = append(rows, []string{change.Topic, change.Change, change.From, change.To})
+	}
+	if err := printTable(c.stdout, []string{"TOPIC", "CHANGE", "FROM", "TO"}, rows); err != nil {
+		return nil, err
+	}
+	for _, change := range changes {
+		if hint := change.Hint(); hint != "" {
+			fmt.Fprintf(c.stderr, "%s can't be mended here: %s\n", change.Topic, hint)
+		}
+	}
+	return changes, nil
+}
+
+func yesFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().BoolP("yes", "y", false, "go ahead without asking")
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTopicsFromNothingToDone(t *testing.T) {
+	s := newClusterShell(t)
+	plan := s.run(t, "topics", "plan").wantCode(t, exitFailed).wantOut(t, "TOPIC", "webhooks.events", "webhooks.retry-16s", "create")
+	if strings.Contains(plan.errOut, "reenvio:") {
+		t.Errorf("changes to make are no error: %s", plan.errOut)
+	}
+	changes := s.run(t, "topics", "plan", "-o", "json").wantCode(t, exitFailed).array(t)
+	if first := changes[0].(map[string]any); first["topic"] != "webhooks.events" || first["change"] != "create" || first["to"] == "" {
+		t.Errorf("first change: %v", first)
+	}
+
+	s.run(t, "topics", "apply").wantCode(t, exitUsage).wantErr(t, "--yes")
+	s.terminal, s.stdin = true, "no\n"
+	s.run(t, "topics", "apply").wantCode(t, exitFailed).wantErr(t, "Make these", "Nothing was done")
+	s.run(t, "topics", "plan").wantCode(t, exitFailed)
+	s.stdin = "y\n"
+	s.run(t, "topics", "apply").wantCode(t, exitOK).wantErr(t, "done: create webhooks.events")
+	s.terminal = false
+
+	s.run(t, "topics", "plan").wantCode(t, exitOK).wantOut(t, "Nothing to do")
+	if left := s.run(t, "topics", "plan", "-o", "json").wantCode(t, exitOK).array(t); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	s.run(t, "topics", "apply").wantCode(t, exitOK)
+}
+
+func TestTopicsThatCannotBeMended(t *testing.T) {
+	s := newClusterShell(t)
+	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
+	s.run(t, "topics", "plan", "--topics.partitions=6").wantCode(t, exitFailed).wantOut(t, "partitions").wantErr(t, "can't be mended here", "topics.prefix")
+	s.run(t, "topics", "apply", "--yes", "--topics.partitions=6").wantCode(t, exitFailed).wantErr(t, "nothing was changed")
+}
+
+func TestAWrongSetOfTopicsIsRefused(t *testing.T) {
+	s := newClusterShell(t)
+	create := []string{"webhooks", "create", "--id", "a", "--url", "https://a.example/"}
+	s.run(t, create...).wantCode(t, exitFailed).wantErr(t, "webhooks.events is missing", "reenvio topics apply")
+	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
+	s.run(t, append(create, "--topics.partitions=6")...).wantCode(t, exitFailed).wantErr(t, "has 3 partitions", "reenvio topics plan")
+}
+
+func TestAMissingBrokerIsToldInTime(t *testing.T) {
+	s := newShell(t)
+	began := time.Now()
+	s.run(t, "webhooks", "list", "--kafka.brokers=127.0.0.1:1,127.0.0.1:2").wantCode(t, exitFailed).
+		wantErr(t, "127.0.0.1:1, 127.0.0.1:2", "flag --kafka.brokers", "refused")
+	if took := time.Since(began); took > patience+time.Second {
+		t.Errorf("it took %v", took)
+	}
+}

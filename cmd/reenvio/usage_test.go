@@ -1,0 +1,98 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestUsageErrors(t *testing.T) {
+	tests := []struct {
+		name    string
+		args    []string
+		environ string
+		file    string
+		want    []string
+	}{
+		{name: "unknown flag", args: []string{"topics", "plan", "--nonsense"}, want: []string{"--nonsense", "reenvio topics plan --help"}},
+		{name: "unknown command", args: []string{"topic"}, want: []string{`no command "topic"`, "topics"}},
+		{name: "unknown subcommand", args: []string{"webhooks", "pauze", "x"}, want: []string{`reenvio webhooks has no command "pauze"`, "pause"}},
+		{name: "missing argument", args: []string{"webhooks", "get"}, want: []string{"reenvio webhooks get needs a webhook id"}},
+		{name: "too many arguments", args: []string{"webhooks", "get", "a", "b"}, want: []string{"takes one argument"}},
+		{name: "argument to a command without", args: []string{"version", "1"}, want: []string{`takes no argument, got "1"`}},
+		{name: "bad output format", args: []string{"version", "-o", "xml"}, want: []string{"xml", "table or json"}},
+		{name: "unknown key in the file", args: []string{"config"}, file: "kafka:\n  broker: x\n", want: []string{"reenvio.yaml:2", `"kafka.broker"`, `"kafka.brokers"`}},
+		{name: "unknown key in the environment", args: []string{"config"}, environ: "REENVIO_KAFKA_BROKERS=x", want: []string{"REENVIO_KAFKA_BROKERS", "REENVIO_KAFKA__BROKERS"}},
+		{name: "bad duration in the file", args: []string{"config"}, file: "retry:\n  max_delay: 100\n", want: []string{"reenvio.yaml:2", "retry.max_delay", `"100" is no duration`}},
+		{name: "bad duration in the environment", args: []string{"config"}, environ: "REENVIO_DEDUP__WINDOW=soon", want: []string{"REENVIO_DEDUP__WINDOW", `"soon" is no duration`}},
+		{name: "bad number as a flag", args: []string{"config", "--topics.partitions=x"}, want: []string{"--topics.partitions", `"x" is no whole number`}},
+		{name: "out of bounds", args: []string{"config", "--topics.partitions=0"}, want: []string{"topics.partitions is 0"}},
+		{name: "a tier that is not canonical", args: []string{"config", "--retry.tiers=60s"}, want: []string{"60s", "1m"}},
+		{name: "bad log level", args: []string{"config", "--log.level=loud"}, want: []string{"log.level", "loud"}},
+		{name: "a file that is not there", args: []string{"config", "--config=/nowhere.yaml"}, want: []string{"/nowhere.yaml does not exist"}},
+		{name: "no broker at all", args: []string{"webhooks", "list"}, want: []string{"make run", "kafka.brokers", "REENVIO_KAFKA__BROKERS"}},
+		{name: "keygen without a file", args: []string{"secrets", "keygen"}, want: []string{"-f FILE"}},
+		{name: "no URL", args: []string{"webhooks", "create", "--id", "a"}, want: []string{"--url is missing"}},
+		{name: "bad URL", args: []string{"webhooks", "create", "--id", "a", "--url", "ftp://x"}, want: []string{"url must start with https://"}},
+		{name: "URL without TLS", args: []string{"webhooks", "create", "--id", "a", "--url", "http://x/"}, want: []string{"egress.allow_http"}},
+		{name: "bad webhook id", args: []string{"webhooks", "create", "--id", "a/b", "--url", "https://x/"}, want: []string{"webhook id"}},
+		{name: "bad timeout", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--timeout", "10"}, want: []string{"--timeout", "10"}},
+		{name: "timeout out of bounds", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--timeout", "1h"}, want: []string{"timeout is 1h"}},
+		{name: "too many hops", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--max-attempts", "20"}, want: []string{"max_attempts", "retry.tiers"}},
+		{name: "bad header", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--header", "secret-token"}, want: []string{"--header number 1"}},
+		{name: "bad secret", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--secret", "hunter2"}, want: []string{"--secret", "whsec_"}},
+		{name: "no keyset", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/"}, want: []string{"secrets.keyset_file", "reenvio secrets keygen"}},
+		{name: "dispatcher from nowhere", args: []string{"dispatcher", "--from", "yesterday"}, want: []string{`--from is "yesterday"`, "RFC 3339"}},
+		{name: "dispatcher without a keyset", args: []string{"dispatcher", "--kafka.brokers=127.0.0.1:1"}, want: []string{"secrets.keyset_file", "reenvio secrets keygen"}},
+		{name: "dispatcher without a broker", args: []string{"dispatcher", "--secrets.keyset_file=KEYSET"}, want: []string{"kafka.brokers"}},
+		{name: "no wait", args: []string{"webhooks", "pause", "a", "--wait", "0s"}, want: []string{"--wait is 0s"}},
+		{name: "bad reason", args: []string{"dlq", "list", "--reason", "bad"}, want: []string{`"bad"`, "attempts_exhausted"}},
+		{name: "bad limit", args: []string{"dlq", "list", "--limit", "0"}, want: []string{"--limit is 0"}},
+		{name: "dlq show without anything", args: []string{"dlq", "show"}, want: []string{"event id or PARTITION/OFFSET"}},
+		{name: "dlq show with too much", args: []string{"dlq", "show", "1/2", "--webhook", "a"}, want: []string{"1/2 names one letter"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newShell(t, tt.environ)
+			if tt.file != "" {
+				tt.args = append(tt.args, "--config", writeFile(t, "reenvio.yaml", tt.file))
+			}
+			for i := range tt.args {
+				if name, ok := strings.CutSuffix(tt.args[i], "=KEYSET"); ok {
+					s.run(t, "secrets", "keygen", "-f", "k.json").wantCode(t, exitOK)
+					tt.args[i] = name + "=k.json"
+				}
+			}
+			o := s.run(t, tt.args...).wantCode(t, exitUsage).wantErr(t, tt.want...)
+			if o.out != "" {
+				t.Errorf("an error has no business on stdout: %s", o.out)
+			}
+			for _, secret := range []string{"hunter2", "secret-token"} {
+				if strings.Contains(o.errOut, secret) {
+					t.Errorf("stderr shows a secret: %s", o.errOut)
+				}
+			}
+		})
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	s := newShell(t)
+	s.run(t).wantCode(t, exitOK).wantOut(t, "reenvio dev", "topics", "webhooks")
+	s.run(t, "webhooks").wantCode(t, exitOK).wantOut(t, "pause", "resume")
+	s.run(t, "webhooks", "create", "--help").wantCode(t, exitOK).wantOut(t, "--max-attempts", "Examples:")
+}
+
+func TestEveryCommandHasAnExample(t *testing.T) {
+	root := newRoot(&cli{})
+	for _, cmd := range root.Commands() {
+		subs := cmd.Commands()
+		if !cmd.HasSubCommands() {
+			subs = append(subs, cmd)
+		}
+		for _, sub := range subs {
+			if sub.Short == "" || (!sub.Hidden && sub.Example == "") {
+				t.Errorf("%s has no help or no example", sub.CommandPath())
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package dispatcher
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Times that hang together. The session timeout is the anchor: a member that
+// falls silent is replaced when it has passed, so requests start only in the
+// first half of it after a sign of life, and those in flight end with it.
+const (
+	sessionTimeout     = 10 * time.Second
+	heartbeatInterval  = 2 * time.Second
+	leaseTime          = sessionTimeout / 2
+	transactionTimeout = 30 * time.Second // a broker failover must not kill a healthy dispatcher
+	maxDrain           = 45 * time.Second
+
+	// settleTime is what a released number gets for its last cycle, beyond the
+	// drain; rebalanceMargin is that and what joining takes.
+	settleTime      = 20 * time.Second
+	rebalanceMargin = 30 * time.Second
+)
+
+// Config is the dispatcher's part of the configuration.
+type Config struct {
+	Group          string        `koanf:"group" doc:"consumer group, and the beginning of the transactional ids; one per topic set"`
+	Cycle          time.Duration `koanf:"cycle" doc:"how often outcomes are committed; shorter means fewer repeated requests after a crash, and more transactions"`
+	DrainTimeout   time.Duration `koanf:"drain_timeout" doc:"how long requests in flight may still run when a number is given up; at most 45s"`
+	MaxInFlight    int           `koanf:"max_in_flight" doc:"requests in flight at once, over all webhooks"`
+	MaxUncommitted time.Duration `koanf:"max_uncommitted" doc:"no request starts while an outcome has been waiting longer than this to be committed"`
+	LeaveOnStop    bool          `koanf:"leave_on_stop" doc:"leave the group at a clean stop, so that others take over at once; false keeps the numbers for a restart within the session timeout"`
+}
+
+// Defaults are the values of the contract.
+func Defaults() Config {
+	return Config{
+		Group:          "webhooks.dispatcher",
+		Cycle:          100 * time.Millisecond,
+		DrainTimeout:   maxDrain,
+		MaxInFlight:    4096,
+		MaxUncommitted: 2 * time.Second,
+		LeaveOnStop:    true,
+	}
+}
+
+// Validate checks each field; the error names all that are out of bounds.
+func (c Config) Validate() error {
+	var errs []error
+	bound := func(name string, v, low, high time.Duration) {
+		if v < low || v > high {
+			errs = append(errs, fmt.Errorf("dispatcher.%s is %v, but must be between %v and %v", name, v, low, high))
+		}
+	}
+	if c.Group == "" {
+		errs = append(errs, errors.New("dispatcher.group is empty, but a consumer group is needed"))
+	}
+	bound("cycle", c.Cycle, 5*time.Millisecond, 5*time.Second)
+	bound("drain_timeout", c.DrainTimeout, 0, maxDrain)
+	bound("max_uncommitted", c.MaxUncommitted, 100*time.Millisecond, transactionTimeout)
+	if c.MaxInFlight < 1 || c.MaxInFlight > 1_000_000 {
+		errs = append(errs, fmt.Errorf("dispatcher.max_in_flight is %d, but must be between 1 and 1000000", c.MaxInFlight))
+	}
+	return errors.Join(errs...)
+}

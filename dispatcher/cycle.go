@@ -1,0 +1,167 @@
+package dispatcher
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/dispatcher/tracker"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+type cycleID = tracker.CycleID
+
+// batch is what one cycle commits: the parts of all lives, and the member and
+// generation under which they were frozen.
+type batch struct {
+	id         cycleID
+	member     string
+	generation int32
+	parts      []*part
+}
+
+// cycle commits what the numbers have decided, every dispatcher.cycle when there
+// is something. A cycle that takes longer is followed at once by the next.
+type cycle struct {
+	d *Dispatcher
+
+	mu      sync.Mutex
+	n       uint64
+	turn    chan struct{} // closed after each turn
+	nowBell chan struct{}
+	failing string // why the last turn committed nothing; "" when it did
+}
+
+func newCycle(d *Dispatcher) *cycle {
+	return &cycle{d: d, turn: make(chan struct{}), nowBell: make(chan struct{}, 1)}
+}
+
+// now asks for a turn at once.
+func (c *cycle) now() {
+	select {
+	case c.nowBell <- struct{}{}:
+	default:
+	}
+}
+
+// turned is closed when the turn that runs now, or the next one, has ended.
+func (c *cycle) turned() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.turn
+}
+
+func (c *cycle) run(ctx context.Context) {
+	timer := time.NewTimer(c.d.cfg.Cycle)
+	defer timer.Stop()
+	var pause time.Duration // after a failure: up to a second, so as not to beat on a cluster in trouble
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-c.nowBell:
+			if pause > 0 {
+				select {
+				case <-ctx.Done():
+					return
+				case <-timer.C:
+				}
+			}
+		}
+		began := time.Now()
+		if c.once(ctx) {
+			pause = 0
+		} else {
+			pause = min(max(2*pause, c.d.cfg.Cycle), time.Second)
+		}
+		timer.Reset(max(0, max(c.d.cfg.Cycle, pause)-time.Since(began)))
+	}
+}
+
+// once commits one batch; false when it failed.
+func (c *cycle) once(ctx context.Context) bool {
+	defer func() {
+		c.mu.Lock()
+		close(c.turn)
+		c.turn = make(chan struct{})
+		c.mu.Unlock()
+	}()
+	c.n++
+	b := c.d.ownership.freeze(cycleID{Instance: c.d.instance, Boot: c.d.boot, N: c.n})
+	if b == nil {
+		return true
+	}
+	began := time.Now()
+	outcome, err := c.d.txn.commit(ctx, b)
+	c.d.metrics.cycle(outcome, time.Since(began))
+	c.setFailing(err)
+	if outcome != outcomeCommitted {
+		for _, p := range b.parts {
+			p.n.out.aborted()
+		}
+		if err != nil && ctx.Err() == nil {
+			c.d.log.Warn("cycle not committed, its records are written again", "cycle", b.id.String(), "result", string(outcome), "error", err)
+		}
+		return false
+	}
+	// The frozen pair was accepted: that is a sign of life, from when the cycle began.
+	c.d.lease.renew(b.member, began)
+	for _, p := range b.parts {
+		p.n.out.committed()
+		p.n.inbox.post(func() { p.n.landed(p) })
+	}
+	return true
+}
+
+func (c *cycle) setFailing(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing = ""
+	if err != nil {
+		c.failing = err.Error()
+	}
+}
+
+func (c *cycle) trouble() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failing
+}
+
+// assemble lists the records of the batch in the order in which they are written.
+// A batch that only moves offsets gets an empty delivered record: kgo ends no
+// transaction in which nothing was produced.
+func (b *batch) assemble(d *Dispatcher) []*outgoing {
+	var all []*outgoing
+	for _, p := range b.parts {
+		all = append(all, p.records...)
+		for id, s := range p.states {
+			r := &kgo.Record{Topic: d.topo.State(), Partition: p.n.p, Key: []byte(id)}
+			if !s.Healthy() {
+				r.Value = s.Marshal()
+			}
+			all = append(all, &outgoing{rec: r})
+		}
+		if p.notes != nil {
+			all = append(all, &outgoing{rec: &kgo.Record{
+				Topic: d.topo.State(), Partition: p.n.p, Key: []byte(record.NumberKey), Value: p.notes.Marshal(),
+			}})
+		}
+	}
+	if len(all) == 0 {
+		all = append(all, &outgoing{rec: record.DeliveredRecord(d.topo.Delivered(), b.parts[0].n.p, nil)})
+	}
+	return all
+}
+
+// landed runs in the number's goroutine when a part of its has been committed.
+func (n *number) landed(p *part) {
+	for _, r := range p.records {
+		if r.landed != nil {
+			r.landed(r)
+		}
+	}
+}

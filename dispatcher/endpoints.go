@@ -1,0 +1,212 @@
+package dispatcher
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/dispatcher/delivery"
+	"github.com/reenvio/reenvio/internal/kafka"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// endpoints are the configurations of a number's webhooks, as endpoints-p holds
+// them: read to its end before the number starts, and tailed from there, so that
+// a change acts within a second.
+type endpoints struct {
+	entries map[string]*endpoint
+	next    int64 // one after the last record seen
+	checks  []existence
+}
+
+// endpoint is one record of the topic, decoded and prepared when it is needed.
+type endpoint struct {
+	value  []byte // nil: a tombstone
+	config record.Endpoint
+	ready  *delivery.Endpoint
+	err    error // why no request can be made with it
+	read   bool
+}
+
+// existence is an open question whether a webhook exists: answered when the topic
+// has been read to end, a high watermark taken after the event was fetched. No
+// timer could tell.
+type existence struct {
+	w    *webhook
+	end  int64
+	upTo uint64 // the items it was asked for
+}
+
+// get: false means that no record of the webhook is known.
+func (e *endpoints) get(id string) (*endpoint, bool) {
+	entry, ok := e.entries[id]
+	return entry, ok
+}
+
+func (e *endpoints) deleted(id string) bool {
+	entry, ok := e.entries[id]
+	return ok && entry.deleted()
+}
+
+func (e *endpoint) deleted() bool { return e.value == nil }
+
+// put takes a record of the topic; nil: it is nobody's.
+func (e *endpoints) put(r *kgo.Record) *endpoint {
+	e.next = r.Offset + 1
+	if r.Attrs.IsControl() || len(r.Key) == 0 {
+		return nil
+	}
+	entry := &endpoint{value: r.Value}
+	e.entries[string(r.Key)] = entry
+	return entry
+}
+
+// endpointRecords takes what the tail of the topic brought.
+func (n *number) endpointRecords(now time.Time, records []*kgo.Record) {
+	for _, r := range records {
+		entry := n.endpoints.put(r)
+		if entry == nil {
+			continue
+		}
+		w := n.webhook(string(r.Key))
+		if entry.deleted() {
+			n.log.Info("webhook deleted", "webhook", w.id)
+			n.bury(now, w)
+		} else {
+			n.log.Info("webhook configuration read", "webhook", w.id)
+			n.prepare(now, w, entry)
+			n.makeReady(w)
+		}
+		n.forget(w)
+	}
+	n.answerChecks(now)
+}
+
+// prepare makes an endpoint ready to be sent to, and the webhook's pause reasons
+// config and disabled follow what it says.
+func (n *number) prepare(now time.Time, w *webhook, e *endpoint) {
+	if !e.read {
+		e.read = true
+		e.config, e.ready, e.err = n.d.open(w.id, e.value)
+		if e.err != nil {
+			n.log.Error("webhook's configuration can't be used", "webhook", w.id, "error", e.err)
+		}
+	}
+	n.follow(now, w, record.PauseConfig, e.err != nil)
+	if e.err == nil {
+		n.follow(now, w, record.PauseDisabled, !e.config.IsEnabled())
+	}
+}
+
+func (n *number) follow(now time.Time, w *webhook, reason record.PauseReason, is bool) {
+	switch {
+	case is && !w.state.HasPause(reason):
+		n.pause(now, w, reason)
+	case !is && w.state.HasPause(reason):
+		n.unpause(now, w, reason)
+	}
+}
+
+// open decodes and decrypts a configuration.
+func (d *Dispatcher) open(id string, value []byte) (record.Endpoint, *delivery.Endpoint, error) {
+	sealed, err := record.ParseEndpoint(value)
+	if err != nil {
+		return record.Endpoint{}, nil, err
+	}
+	if sealed.ID != id {
+		return record.Endpoint{}, nil, fmt.Errorf("the record's key is %q, but its id is %q", id, sealed.ID)
+	}
+	config, err := d.keys.OpenEndpoint(sealed)
+	if err != nil {
+		return sealed, nil, err
+	}
+	// Another order than the configured one would break a promise silently.
+	if o := config.OrderingOr(); o != record.OrderFirstAttempt {
+		return sealed, nil, fmt.Errorf("ordering %q is not supported by this version", o)
+	}
+	ready, err := delivery.Prepare(config)
+	return config, ready, err
+}
+
+// bury ends what waits for a deleted webhook: its lane now, its parked events as
+// they are read, its retries when they are due.
+func (n *number) bury(now time.Time, w *webhook) {
+	for w.lane() > 0 {
+		it, _ := w.next()
+		it.queued = false
+		n.flow.lanes.remove(it.bytes)
+		n.die(now, it, record.WebhookDeleted, "the webhook was deleted", nil)
+	}
+	if w.paused() {
+		n.paused--
+	}
+	n.parked.active[w] = true
+	w.state = record.State{Webhook: w.id, Status: record.Active, Parked: w.state.Parked, Version: w.state.Version}
+	n.save(now, w)
+}
+
+// checkExists asks whether an unknown webhook exists; its lane waits for the answer.
+func (n *number) checkExists(w *webhook) {
+	if w.checking {
+		return
+	}
+	w.checking = true
+	upTo := n.sequence
+	n.running.Go(func() {
+		for n.ctx.Err() == nil {
+			end, err := kafka.HighWatermark(n.ctx, n.d.plain, n.d.topo.Endpoints(), n.p)
+			if err == nil {
+				n.inbox.post(func() {
+					n.endpoints.checks = append(n.endpoints.checks, existence{w: w, end: end, upTo: upTo})
+					n.answerChecks(time.Now())
+				})
+				return
+			}
+			n.log.Warn("looking for a webhook failed, trying again", "webhook", w.id, "error", err)
+			n.rest(time.Second)
+		}
+	})
+}
+
+// answerChecks answers the questions whose end has been read.
+func (n *number) answerChecks(now time.Time) {
+	open := n.endpoints.checks[:0]
+	for _, c := range n.endpoints.checks {
+		if n.endpoints.next < c.end {
+			open = append(open, c)
+			continue
+		}
+		n.answer(now, c)
+	}
+	clear(n.endpoints.checks[len(open):])
+	n.endpoints.checks = open
+}
+
+func (n *number) answer(now time.Time, c existence) {
+	w := c.w
+	w.checking = false
+	if e, known := n.endpoints.get(w.id); known {
+		if !e.deleted() {
+			n.prepare(now, w, e)
+		}
+		n.makeReady(w)
+		n.forget(w)
+		return
+	}
+	var later []*item
+	for w.lane() > 0 {
+		it, _ := w.next()
+		it.queued = false
+		n.flow.lanes.remove(it.bytes)
+		if it.sequence > c.upTo {
+			later = append(later, it)
+			continue
+		}
+		n.die(now, it, record.WebhookUnknown, "no webhook of this id exists; the event can be redriven once it does", nil)
+	}
+	for _, it := range later { // they came after the question: it is asked again for them
+		n.arrive(now, it)
+	}
+	n.forget(w)
+}

@@ -1,0 +1,56 @@
+package dispatcher
+
+import (
+	"fmt"
+	"time"
+)
+
+// stuckAfter is when a number's goroutine that has not turned counts as stuck. It
+// turns each second at least, whatever Kafka or the endpoints do.
+const stuckAfter = time.Minute
+
+// Live gives the reasons to restart the process; none when it is well. Waiting for
+// Kafka is no such reason: a restart would not help.
+func (d *Dispatcher) Live() (reasons []string) {
+	now := time.Now()
+	d.ownership.each(func(n *number) {
+		if !n.started.Load() {
+			return
+		}
+		if silent := now.Sub(time.Unix(0, n.turnAt.Load())); silent > stuckAfter {
+			reasons = append(reasons, fmt.Sprintf("number %d has not turned for %s", n.p, silent.Round(time.Second)))
+		}
+	})
+	return reasons
+}
+
+// Ready gives the reasons why the dispatcher can't deliver now; none when it can.
+func (d *Dispatcher) Ready() (reasons []string) {
+	member, generation, joined := d.membership()
+	if !joined {
+		return []string{"not a member of the group yet"}
+	}
+	now := time.Now()
+	if !d.lease.holds(member, now) {
+		reasons = append(reasons, fmt.Sprintf("the group has not acknowledged this member (generation %d) for %s", generation, leaseTime))
+	}
+	if why := d.cycle.trouble(); why != "" {
+		reasons = append(reasons, "the last cycle was not committed: "+why)
+	}
+	d.ownership.each(func(n *number) {
+		if !n.started.Load() {
+			reasons = append(reasons, fmt.Sprintf("number %d is starting", n.p))
+		} else if why := n.out.full(now, d.cfg.MaxUncommitted); why != "" {
+			reasons = append(reasons, fmt.Sprintf("number %d: %s", n.p, why))
+		}
+	})
+	return reasons
+}
+
+func (d *Dispatcher) membership() (member string, generation int32, ok bool) {
+	if !d.joined.Load() {
+		return "", -1, false
+	}
+	member, generation = d.group.GroupMetadata()
+	return member, generation, member != "" && generation >= 0
+}

@@ -1,0 +1,182 @@
+package dispatcher
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/record"
+	retrytiers "github.com/reenvio/reenvio/retry-tiers"
+)
+
+// fetched takes what was polled of one topic of the number.
+func (n *number) fetched(topic string, records []*kgo.Record, highWatermark int64) {
+	now := time.Now()
+	if topic == n.d.topo.Endpoints() {
+		n.endpointRecords(now, records)
+		return
+	}
+	if n.draining {
+		return
+	}
+	n.flow.end[topic] = highWatermark
+	for _, r := range records {
+		if r.Attrs.IsControl() || !n.out.received(topic, r.Offset) {
+			continue
+		}
+		switch topic {
+		case n.d.topo.Events():
+			n.event(now, r)
+		case n.d.topo.Commands():
+			n.command(now, r)
+		default:
+			n.waiting(now, r)
+		}
+	}
+	n.parkBehind(now)
+}
+
+// item wraps a delivery read from r.
+func (n *number) item(d *record.Delivery, r *kgo.Record) *item {
+	n.sequence++
+	return &item{Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence}
+}
+
+// itemOverhead is about what an item costs beside its bytes: the delivery, its
+// headers' slice, its place in a queue.
+const itemOverhead = 700
+
+// guard runs f over it. A panic over one record makes that record a dead letter,
+// not the end of the dispatcher.
+func (n *number) guard(it *item, f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			n.log.Error("panic over a record", "source", it.Source.String(), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			if it.decided { // where it goes is settled: it must not go there twice
+				return
+			}
+			n.die(time.Now(), it, record.InvalidRecord, fmt.Sprintf("panic: %v", p), nil)
+		}
+	}()
+	f()
+}
+
+// event takes a record of the events topic.
+func (n *number) event(now time.Time, r *kgo.Record) {
+	d, err := record.FromEvent(r)
+	it := n.item(d, r)
+	n.guard(it, func() {
+		if d.IDDerived {
+			n.d.metrics.withoutID.Inc()
+		}
+		switch right := n.d.topo.PartitionFor(d.Webhook); {
+		case err != nil:
+			n.die(now, it, record.InvalidRecord, problem(err), nil)
+		case right != n.p && d.Moved != nil:
+			n.die(now, it, record.InvalidRecord, fmt.Sprintf("in partition %d again after a move: the partitioners differ on its key", n.p), nil)
+		case right != n.p:
+			n.d.metrics.misrouted.Inc()
+			n.decide(now, it, n.outgoing(it, d.MovedRecord(n.d.topo.Events(), right)))
+		default:
+			n.arrive(now, it)
+		}
+	})
+}
+
+func problem(err error) string {
+	if invalid, ok := errors.AsType[*record.InvalidError](err); ok {
+		return invalid.Problem
+	}
+	return err.Error()
+}
+
+// waiting takes a record of a delay topic into the due queue.
+func (n *number) waiting(now time.Time, r *kgo.Record) {
+	d, err := record.FromWaiting(r)
+	it := n.item(d, r)
+	n.guard(it, func() {
+		if err != nil {
+			n.die(now, it, record.InvalidRecord, problem(err), nil)
+			return
+		}
+		if len(d.Repaired) > 0 {
+			n.log.Warn("a waiting record had headers that could not be read", "source", d.Source.String(), "headers", d.Repaired)
+		}
+		tier, _ := n.d.topo.TierOf(r.Topic)
+		due := n.clamp(it, r.Timestamp)
+		leave, hop := n.d.line.Leave(tier, r.Timestamp, due)
+		n.flow.waits(tier, it)
+		// Inside the process due times are monotonic: a step of the wall clock must
+		// not fire a thousand retries at once.
+		n.due.Push(now.Add(leave.Sub(now)), it.bytes, waiting{item: it, tier: tier, hop: hop, due: due})
+	})
+}
+
+// hop sends a waiting record on to its next delay topic.
+func (n *number) hop(now time.Time, w waiting) {
+	n.guard(w.item, func() {
+		if n.endpoints.deleted(w.item.Webhook) {
+			n.die(now, w.item, record.WebhookDeleted, "the webhook was deleted while the event waited for its next attempt", nil)
+			return
+		}
+		tier := n.d.line.Tier(w.due.Sub(now))
+		n.decide(now, w.item, n.outgoing(w.item, w.item.RetryRecord(n.d.topo.Retry(tier), n.p)))
+	})
+}
+
+// arrive brings a record that could be sent now to where it belongs: a new event,
+// a due retry, or one that returns from parked.
+func (n *number) arrive(now time.Time, it *item) {
+	w := n.webhook(it.Webhook)
+	defer n.forget(w)
+	e, known := n.endpoints.get(it.Webhook)
+	if known && e.deleted() {
+		n.die(now, it, record.WebhookDeleted, "the webhook was deleted", nil)
+		return
+	}
+	if known {
+		n.prepare(now, w, e)
+	}
+	switch {
+	case it.topic == n.d.topo.Parked() && w.paused():
+		n.leaveInParked(w, it)
+		return
+	case it.topic == n.d.topo.Parked():
+		w.queue.push(it)
+	case w.paused():
+		n.park(now, w, it, n.parkReason(w))
+		return
+	case it.retry():
+		w.retries.push(it)
+	case w.parkedCount() > 0:
+		// While anything is parked, new events queue behind it.
+		n.park(now, w, it, record.ParkOverflow)
+		return
+	case w.queue.len() >= laneLimit:
+		w.queue.push(it)
+		n.flow.lanes.add(it.bytes)
+		n.parkQueue(now, w, record.ParkOverflow)
+		return
+	default:
+		w.queue.push(it)
+		n.flow.aging.push(it)
+	}
+	it.queued = true
+	n.flow.lanes.add(it.bytes)
+	if !known {
+		n.checkExists(w)
+		return
+	}
+	n.makeReady(w)
+}
+
+// clamp brings a due time read from a record within what the schedule could have
+// produced: one corrupt header must not park a partition for ever.
+func (n *number) clamp(it *item, producedAt time.Time) time.Time {
+	ceiling := n.d.schedule.Ceiling(it.Attempts, n.policy(it.Webhook))
+	// A hop is produced later than the attempt it belongs to, so this is generous to it.
+	return retrytiers.Clamp(it.DueAt.Time, producedAt, ceiling)
+}

@@ -1,0 +1,92 @@
+package dispatcher
+
+import (
+	"time"
+)
+
+// inventory is what the numbers hold, counted when somebody asks.
+type inventory struct {
+	inFlight, lanes, paused int
+	bytes, parked, backlog  int64
+	oldest                  time.Duration
+	waiting, overdue        map[time.Duration]int // by tier
+}
+
+func newInventory() inventory {
+	return inventory{waiting: map[time.Duration]int{}, overdue: map[time.Duration]int{}}
+}
+
+// inventory asks every number, each in its own goroutine's time. A number that
+// does not answer within a second is left out; the watchdog speaks of it.
+func (d *Dispatcher) inventory() (sum inventory, owned int) {
+	sum = newInventory()
+	for _, tier := range d.topo.Tiers() { // zero is worth knowing too
+		sum.waiting[tier], sum.overdue[tier] = 0, 0
+	}
+	answers := make(chan inventory, d.topo.Partitions())
+	asked := 0
+	d.ownership.each(func(n *number) {
+		owned++
+		if n.started.Load() {
+			asked++
+			n.inbox.post(func() { answers <- n.inventory(time.Now()) })
+		}
+	})
+	patience := time.NewTimer(time.Second)
+	defer patience.Stop()
+	for range asked {
+		select {
+		case a := <-answers:
+			sum.add(a)
+		case <-patience.C:
+			return sum, owned
+		}
+	}
+	return sum, owned
+}
+
+func (i *inventory) add(a inventory) {
+	i.inFlight += a.inFlight
+	i.lanes += a.lanes
+	i.paused += a.paused
+	i.bytes += a.bytes
+	i.parked += a.parked
+	i.backlog += a.backlog
+	i.oldest = max(i.oldest, a.oldest)
+	for tier, n := range a.waiting {
+		i.waiting[tier] += n
+	}
+	for tier, n := range a.overdue {
+		i.overdue[tier] += n
+	}
+}
+
+func (n *number) inventory(now time.Time) inventory {
+	i := newInventory()
+	i.inFlight = int(n.inFlight.Load())
+	i.paused = n.paused
+	i.bytes = int64(n.flow.lanes.bytes + n.flow.retries.bytes)
+	for tier, count := range n.flow.waiting {
+		i.waiting[tier] = count
+	}
+	events := n.d.topo.Events()
+	i.backlog = max(0, n.flow.end[events]-n.out.position(events)) // not yet fetched; counts markers too
+	for _, w := range n.webhooks {
+		i.parked += w.parkedCount()
+		if w.lane() > 0 {
+			i.lanes++
+		}
+		i.backlog += int64(w.queue.len()-len(w.parked.loaded)) + w.parkedCount()
+		w.retries.each(func(it *item) {
+			if tier, ok := n.d.topo.TierOf(it.topic); ok {
+				i.overdue[tier]++
+			}
+			i.oldest = max(i.oldest, now.Sub(it.ProducedAt.Time))
+		})
+		if it, ok := w.queue.peek(); ok {
+			i.oldest = max(i.oldest, now.Sub(it.ProducedAt.Time))
+		}
+	}
+	i.backlog = max(0, i.backlog)
+	return i
+}

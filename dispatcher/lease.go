@@ -1,0 +1,105 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// lease tells whether this member may still send. The group coordinator replaces
+// a member that it has not heard of for the session timeout; a stopped or cut-off
+// process does not notice. So no request starts unless the coordinator has
+// acknowledged us within half that time, and requests in flight are cancelled
+// when all of it has passed: the old owner is silent before the new one speaks.
+//
+// A sign of life counts from when it was sent, since the coordinator's clock may
+// have started there. kgo's own heartbeats can't carry the lease: its hooks don't
+// show the response code, and a heartbeat that was answered "unknown member" is
+// a sign of death.
+type lease struct {
+	mu     sync.Mutex
+	member string
+	sent   time.Time
+}
+
+// renew notes that the group acknowledged a request of member, sent at sent.
+func (l *lease) renew(member string, sent time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if member != l.member || sent.After(l.sent) {
+		l.member, l.sent = member, sent
+	}
+}
+
+// age is how long ago the last acknowledged sign of life of member was sent.
+func (l *lease) age(member string, now time.Time) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.member == "" || l.member != member {
+		return 0, false
+	}
+	return now.Sub(l.sent), true
+}
+
+// holds: whether member may start a request.
+func (l *lease) holds(member string, now time.Time) bool {
+	age, ok := l.age(member, now)
+	return ok && age < leaseTime
+}
+
+// expired: whether what member has in flight must end.
+func (l *lease) expired(member string, now time.Time) bool {
+	age, ok := l.age(member, now)
+	return !ok || age >= sessionTimeout
+}
+
+// keepLease sends a heartbeat each second, and at once when asked.
+func (d *Dispatcher) keepLease(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-d.heartbeatNow:
+		}
+		d.heartbeat(ctx)
+		d.ownership.watchLease(time.Now())
+	}
+}
+
+func (d *Dispatcher) heartbeat(ctx context.Context) {
+	member, generation := d.group.GroupMetadata()
+	if member == "" || generation < 0 {
+		return
+	}
+	// A heartbeat that takes longer than the interval must not hold up the watch
+	// over what is in flight.
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group = d.cfg.Group
+	req.Generation = generation
+	req.MemberID = member
+	req.InstanceID = kmsg.StringPtr(d.instance)
+	sent := time.Now()
+	resp, err := req.RequestWith(ctx, d.group)
+	if err != nil {
+		d.log.Debug("heartbeat failed", "error", err)
+		return
+	}
+	switch err := kerr.ErrorForCode(resp.ErrorCode); {
+	case err == nil, errors.Is(err, kerr.RebalanceInProgress):
+		d.lease.renew(member, sent)
+		d.ownership.wakeAll()
+	case errors.Is(err, kerr.FencedInstanceID):
+		d.fail(d.twin())
+	default:
+		d.log.Debug("heartbeat refused", "error", err)
+	}
+}

@@ -1,0 +1,310 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/reenvio/reenvio/internal/record"
+	retrytiers "github.com/reenvio/reenvio/retry-tiers"
+)
+
+// number is one life of a partition number in our hands. Its goroutine owns all
+// of its state below the line; everybody else posts to its inbox, and shares the
+// outbox with it.
+type number struct {
+	d      *Dispatcher
+	p      int32
+	member string // the member id it was assigned under
+	log    *slog.Logger
+
+	ctx    context.Context // ends with the life
+	cancel context.CancelCauseFunc
+	former <-chan struct{} // closed when the requests of the former life here have ended
+	done   chan struct{}   // closed when the goroutine and its requests have ended
+
+	inbox   inbox
+	out     outbox
+	started atomic.Bool
+	turnAt  atomic.Int64 // unix ns of the last turn, for the watchdog
+	serial  uint64
+
+	cutMu        sync.Mutex
+	requests     context.Context // ends when what is in flight must end
+	cutRequests  context.CancelFunc
+	waitsForSlot bool // guarded by slots
+	inFlight     atomic.Int32
+
+	// Owned by the goroutine.
+	draining  bool
+	drained   chan struct{} // closed when draining and nothing is in flight
+	running   sync.WaitGroup
+	sequence  uint64
+	webhooks  map[string]*webhook
+	ready     fifo[*webhook] // lanes that may have something to start
+	endpoints endpoints
+	due       retrytiers.Queue[waiting]
+	parked    parkedReader
+	notes     record.NumberState
+	flow      flow
+	paused    int // webhooks that are paused
+	blocked   string
+}
+
+// item is one event on its way, in the hands of its number.
+type item struct {
+	*record.Delivery
+	topic    string // where the record lies: events, a retry topic, or parked
+	offset   int64
+	bytes    int
+	sequence uint64    // order of receipt
+	queued   bool      // it is in a lane
+	decided  bool      // where it goes is settled
+	due      time.Time // monotonic, of a retry; zero otherwise
+}
+
+// waiting is a record in the due queue: it leaves its topic at its time, to its
+// lane or (hop) to the next delay topic. Without an item it wakes a lane.
+type waiting struct {
+	item *item
+	tier time.Duration
+	hop  bool
+	due  time.Time
+	wake *webhook
+}
+
+func newNumber(d *Dispatcher, p int32, serial uint64, member string, former <-chan struct{}) *number {
+	n := &number{
+		d: d, p: p, serial: serial, member: member, former: former,
+		log:     d.log.With("number", p),
+		done:    make(chan struct{}),
+		drained: make(chan struct{}),
+		inbox:   newInbox(),
+	}
+	n.ctx, n.cancel = context.WithCancelCause(d.ctx)
+	n.requests, n.cutRequests = context.WithCancel(context.WithoutCancel(d.ctx))
+	n.out.states = map[string]record.State{}
+	n.out.carrier = d.topo.Commands()
+	n.reset()
+	n.turnAt.Store(time.Now().UnixNano())
+	return n
+}
+
+// live runs the life: restore, then turns, until it ends.
+func (n *number) live() {
+	defer func() {
+		n.d.fetch.remove(n)
+		n.d.slots.leave(n)
+		n.cutRequests()
+		n.running.Wait()
+		close(n.done)
+	}()
+	if n.former != nil {
+		// A webhook whose request of an earlier life still runs must not get a
+		// second one beside it.
+		select {
+		case <-n.former:
+		case <-n.ctx.Done():
+			return
+		}
+	}
+	began := time.Now()
+	for {
+		err := n.restore()
+		if err == nil {
+			break
+		}
+		switch {
+		case n.ctx.Err() != nil:
+			return
+		case errors.Is(err, errExpired):
+			n.d.fail(err)
+			return
+		}
+		n.log.Warn("starting a number failed, trying again", "error", err)
+		n.rest(time.Second)
+	}
+	n.started.Store(true)
+	n.log.Info("number started", "after_ms", time.Since(began).Milliseconds(), "webhooks_with_state", len(n.webhooks))
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.inbox.bell:
+		case <-timer.C:
+		}
+		n.turnAt.Store(time.Now().UnixNano())
+		for _, message := range n.inbox.take() {
+			n.step(message)
+		}
+		var wait time.Duration
+		n.step(func() { wait = n.turn(time.Now()) })
+		timer.Reset(wait)
+	}
+}
+
+// step runs f so that the cycle sees all of what it decides, or nothing.
+func (n *number) step(f func()) {
+	n.out.step.Lock()
+	defer n.out.step.Unlock()
+	f()
+}
+
+// turn does what has become possible, and tells when to look again at the latest.
+func (n *number) turn(now time.Time) time.Duration {
+	if n.draining {
+		n.checkDrained()
+		return time.Second
+	}
+	n.leaveDue(now)
+	n.startReady(now)
+	n.readParked(now)
+	n.control()
+	wait := time.Second
+	if due, _, ok := n.due.Peek(); ok {
+		wait = min(wait, max(0, due.Sub(now)))
+	}
+	return wait
+}
+
+// leaveDue moves what is due out of the due queue.
+func (n *number) leaveDue(now time.Time) {
+	for {
+		at, w, ok := n.due.Peek()
+		if !ok || at.After(now) {
+			return
+		}
+		n.due.Pop()
+		switch {
+		case w.wake != nil:
+			n.makeReady(w.wake)
+		case w.item == nil:
+			// The turn itself is what was waited for.
+		case w.hop:
+			n.flow.leaves(w.tier, w.item)
+			n.hop(now, w)
+		default:
+			n.flow.leaves(w.tier, w.item)
+			w.item.due = at
+			n.guard(w.item, func() { n.arrive(now, w.item) })
+		}
+	}
+}
+
+// drain stops starting, and waits until nothing is in flight; what runs longer
+// than the drain timeout is cut, and will be repeated by the next owner.
+func (n *number) drain(ctx context.Context) {
+	n.d.fetch.remove(n)
+	if !n.started.Load() {
+		n.cancel(errReleased) // nothing was begun, nothing is to be ended
+		return
+	}
+	n.inbox.post(func() { n.draining = true })
+	cut := time.NewTimer(n.d.cfg.DrainTimeout)
+	defer cut.Stop()
+	for {
+		select {
+		case <-n.drained:
+			return
+		case <-cut.C:
+			n.cut("the drain timeout has passed")
+		case <-n.ctx.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (n *number) checkDrained() {
+	if n.inFlight.Load() > 0 {
+		return
+	}
+	select {
+	case <-n.drained:
+	default:
+		close(n.drained)
+	}
+}
+
+// cut cancels the requests in flight; requests that start later are not affected.
+func (n *number) cut(why string) {
+	n.cutMu.Lock()
+	defer n.cutMu.Unlock()
+	if running := n.inFlight.Load(); running > 0 {
+		n.log.Warn("requests cut", "reason", why, "in_flight", running)
+	}
+	n.cutRequests()
+	n.requests, n.cutRequests = context.WithCancel(context.WithoutCancel(n.d.ctx))
+}
+
+func (n *number) requestContext() context.Context {
+	n.cutMu.Lock()
+	defer n.cutMu.Unlock()
+	return n.requests
+}
+
+// maySend: whether a request may start now; the reason when not.
+func (n *number) maySend(now time.Time) (string, bool) {
+	if !n.d.lease.holds(n.member, now) {
+		return "the group has not acknowledged us for " + leaseTime.String(), false
+	}
+	if why := n.out.full(now, n.d.cfg.MaxUncommitted); why != "" {
+		return why, false
+	}
+	return "", true
+}
+
+// startReady starts what the lanes hold, in the order in which they became ready.
+func (n *number) startReady(now time.Time) {
+	n.blocked = ""
+	defer n.d.slots.passOn(n)
+	for {
+		w, ok := n.ready.peek()
+		if !ok {
+			return
+		}
+		if !w.startable(now) {
+			n.ready.pop()
+			w.listed = false
+			n.forget(w)
+			continue
+		}
+		why, ok := n.maySend(now)
+		if !ok {
+			n.blocked = why
+			return // a heartbeat or a commit wakes us
+		}
+		if !n.d.slots.take(n) {
+			return // the slot wakes us
+		}
+		if !n.startNext(now, w) {
+			n.d.slots.give()
+		}
+		// One start each turn of the list: lanes share the slots evenly.
+		n.ready.pop()
+		w.listed = false
+		n.makeReady(w)
+	}
+}
+
+func (n *number) makeReady(w *webhook) {
+	if w.listed || w.lane() == 0 {
+		return
+	}
+	w.listed = true
+	n.ready.push(w)
+}
+
+// rest waits in a goroutine of the life.
+func (n *number) rest(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-n.ctx.Done():
+	}
+}

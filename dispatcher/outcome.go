@@ -1,0 +1,223 @@
+package dispatcher
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/reenvio/reenvio/dispatcher/delivery"
+	"github.com/reenvio/reenvio/internal/record"
+	retrytiers "github.com/reenvio/reenvio/retry-tiers"
+)
+
+// outcome decides what follows from a request: one attempt record, and one of
+// delivered, retry, parked or dead; the streak, and the pause it may lead to.
+func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res delivery.Result) {
+	switch res.Class {
+	case delivery.ClassCancelled:
+		// Cut: by the end of this life, then nobody reads on; or by a lease that came
+		// back, then the same attempt is made again.
+		n.backToLane(now, w, it)
+		return
+	case delivery.ClassOurs:
+		n.log.Warn("request failed for a reason of ours, trying again", "webhook", w.id, "event", it.ID, "error", res.Detail)
+		n.hold(now, w, time.Second)
+		n.backToLane(now, w, it)
+		return
+	}
+	it.Attempts++
+	it.LastAttemptAt = record.At(res.StartedAt)
+	if it.Attempts == 1 {
+		it.FirstAttemptAt = it.LastAttemptAt
+	}
+	it.LastStatus, it.LastError = res.Status, ""
+	if res.Class == delivery.ClassDelivered {
+		n.delivered(now, w, it, e, res)
+		return
+	}
+	it.LastError = failureText(res)
+	n.failed(now, w, it, e, res)
+}
+
+// backToLane returns an event whose request told nothing.
+func (n *number) backToLane(now time.Time, w *webhook, it *item) {
+	switch parked := it.topic == n.d.topo.Parked(); {
+	case w.paused() && parked:
+		n.leaveInParked(w, it)
+	case w.paused():
+		n.park(now, w, it, n.parkReason(w))
+	default:
+		n.requeue(w, it)
+	}
+}
+
+func failureText(res delivery.Result) string {
+	if res.Detail == "" {
+		return string(res.Failure)
+	}
+	return string(res.Failure) + ": " + res.Detail
+}
+
+func (n *number) delivered(now time.Time, w *webhook, it *item, e *endpoint, res delivery.Result) {
+	a := n.attempt(it, e, res)
+	a.Outcome, a.Next = record.Delivered, record.NextNone
+	if !it.ProducedAt.IsZero() {
+		n.d.metrics.latency.Observe(res.StartedAt.Add(res.Duration).Sub(it.ProducedAt.Time).Seconds())
+	}
+	n.settle(now, w, it, a, res.Failure, nil)
+	if w.state.ConsecutiveFailures > 0 {
+		w.state.ConsecutiveFailures, w.state.StreakStartedAt = 0, record.Time{}
+		w.state.LastStatus, w.state.LastError = res.Status, ""
+		n.save(now, w)
+	}
+}
+
+func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res delivery.Result) {
+	if w.state.ConsecutiveFailures == 0 {
+		w.state.StreakStartedAt = it.LastAttemptAt
+	}
+	w.state.ConsecutiveFailures++
+	w.state.LastStatus, w.state.LastError = res.Status, it.LastError
+
+	var pauseFor record.PauseReason
+	limit := e.config.AutoPauseAfterOr()
+	switch {
+	case res.Class == delivery.ClassGone && !w.state.HasPause(record.PauseGone):
+		pauseFor = record.PauseGone
+	case limit > 0 && w.state.ConsecutiveFailures >= limit && !w.state.HasPause(record.PauseFailures):
+		pauseFor = record.PauseFailures
+	}
+
+	a := n.attempt(it, e, res)
+	switch last := it.Attempts >= e.config.MaxAttemptsOr(); {
+	case res.Class == delivery.ClassPermanent, last:
+		a.Outcome, a.Next = record.Dead, record.NextNone
+		reason := deathReason(res)
+		n.settle(now, w, it, a, res.Failure, n.deadLetter(it, n.death(now, reason, it.LastError, e, &res)))
+		n.d.metrics.dead.WithLabelValues(string(reason)).Inc()
+	case w.paused() || pauseFor != "":
+		// It goes before what its pause will park: it was sent first.
+		a.Outcome, a.Next = record.Failed, record.NextParked
+		it.DueAt = record.Time{}
+		why := record.ParkPaused
+		if pauseFor == "" {
+			why = n.parkReason(w)
+		}
+		n.settle(now, w, it, a, res.Failure, n.toParked(now, w, it, why))
+	default:
+		wait := n.d.schedule.Delay(it.Attempts, n.policyOf(e), rand.Float64())
+		it.DueAt = record.NotBefore(res.StartedAt.Add(res.Duration + wait))
+		a.Outcome, a.Next, a.NextAttemptAt = record.Failed, record.NextRetry, it.DueAt
+		tier := n.d.line.Tier(wait)
+		n.settle(now, w, it, a, res.Failure, n.outgoing(it, it.RetryRecord(n.d.topo.Retry(tier), n.p)))
+	}
+	if pauseFor != "" {
+		n.pause(now, w, pauseFor)
+		return
+	}
+	n.save(now, w)
+}
+
+func deathReason(res delivery.Result) record.DeathReason {
+	switch {
+	case res.Failure == delivery.FailureURLBlocked:
+		return record.URLBlocked
+	case res.Class == delivery.ClassPermanent:
+		return record.PermanentStatus
+	}
+	return record.AttemptsExhausted
+}
+
+// settle records an attempt and where the event goes, in one decision.
+func (n *number) settle(now time.Time, w *webhook, it *item, a record.Attempt, why delivery.Failure, to *outgoing) {
+	n.d.metrics.attempt(a, string(why))
+	n.logAttempt(w, it, a)
+	var records []*outgoing
+	if a.Outcome != record.Delivered || n.d.successes.keep(it.ID) {
+		records = append(records, n.attemptRecord(it, a))
+	}
+	if to != nil {
+		records = append(records, to)
+	}
+	n.decide(now, it, records...)
+}
+
+// decide puts records into the next transaction together with the end of the
+// record that it lies in.
+func (n *number) decide(now time.Time, it *item, records ...*outgoing) {
+	it.decided = true
+	d := decision{records: records}
+	if it.topic == n.d.topo.Parked() {
+		if w := n.webhooks[it.Webhook]; w != nil {
+			n.doneInParked(w, it)
+			n.out.decide(now, d)
+			n.save(now, w)
+			return
+		}
+	} else {
+		d.done = []place{{it.topic, it.offset}}
+		d.notes = n.note(it.topic)
+	}
+	n.out.decide(now, d)
+}
+
+// note remembers, with the first commit for a topic, that there was one.
+func (n *number) note(topic string) *record.NumberState {
+	if !n.notes.AddTopic(topic) {
+		return nil
+	}
+	notes := n.notes
+	return &notes
+}
+
+// attempt is the attempt record of a request, but for what follows from it.
+func (n *number) attempt(it *item, e *endpoint, res delivery.Result) record.Attempt {
+	a := n.attemptOf(it)
+	a.Attempt = it.Attempts
+	a.Status, a.Error = res.Status, it.LastError
+	a.StartedAt, a.DurationMS = it.LastAttemptAt, res.Duration.Milliseconds()
+	a.URLHost, a.ResponseExcerpt = e.ready.URLHost(), res.Excerpt
+	if it.retry() {
+		a.DueAt = it.DueAt
+		a.LatenessMS = max(0, res.StartedAt.Sub(it.due).Milliseconds())
+	}
+	return a
+}
+
+func (n *number) attemptOf(it *item) record.Attempt {
+	return record.Attempt{
+		Webhook: it.Webhook, EventID: it.ID, EventType: it.Type, ProducedAt: it.ProducedAt,
+		SourceTopic: it.Source.Topic, SourcePartition: it.Source.Partition, SourceOffset: it.Source.Offset,
+		Dispatcher: n.d.instance, Version: n.d.version,
+	}
+}
+
+func (n *number) logAttempt(w *webhook, it *item, a record.Attempt) {
+	attrs := []any{
+		"webhook", w.id, "event", it.ID, "attempt", a.Attempt, "outcome", string(a.Outcome), "next", string(a.Next),
+		"status", a.Status, "duration_ms", a.DurationMS, "streak", w.state.ConsecutiveFailures, "source", it.Source.String(),
+	}
+	level := slog.LevelInfo
+	if a.Error != "" {
+		attrs = append(attrs, "error", a.Error, "host", a.URLHost)
+	}
+	if !a.NextAttemptAt.IsZero() {
+		attrs = append(attrs, "next_attempt_at", a.NextAttemptAt.String())
+	}
+	n.log.Log(n.ctx, level, "attempt", attrs...)
+}
+
+func (n *number) policy(webhook string) retrytiers.Policy {
+	if e, ok := n.endpoints.get(webhook); ok && !e.deleted() {
+		return n.policyOf(e)
+	}
+	return retrytiers.Policy{}
+}
+
+func (n *number) policyOf(e *endpoint) retrytiers.Policy {
+	p := retrytiers.Policy{Jitter: retrytiers.Jitter(e.config.JitterOr())}
+	for _, d := range e.config.Schedule {
+		p.Schedule = append(p.Schedule, time.Duration(d))
+	}
+	return p
+}

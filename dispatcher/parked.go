@@ -1,0 +1,294 @@
+package dispatcher
+
+import (
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/kafka"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// The parked topic holds events back whose webhook is paused, or can't keep up.
+// It has no consumer group: each webhook's state says which part of it is the
+// webhook's. From is a lower bound of its lowest parked offset, Done are those
+// beyond it that have been dealt with, Count is how many are left.
+//
+// One rule keeps the order: while a webhook has anything parked, every new event
+// of it is parked too.
+
+const (
+	// drainLane is how many events of one webhook are read back at a time.
+	drainLane = 100
+	// passBytes is how much one fetch of a pass takes.
+	passBytes = 1 << 20
+	// passRest is the wait after a pass that found nothing: what was just committed
+	// becomes readable a moment later, when its markers are written.
+	passRest = 50 * time.Millisecond
+)
+
+// parkedPlace is where a webhook's return from parked stands.
+type parkedPlace struct {
+	cursor  int64   // the next offset to look at
+	loaded  []int64 // in the lane or in flight, ascending
+	unacked int     // parked, but not yet committed
+	inPass  bool
+}
+
+// parkedReader is the one reader that a number's returning webhooks share.
+type parkedReader struct {
+	end       int64             // one after the last record that is ours and committed
+	active    map[*webhook]bool // those that may have events to read back
+	running   bool
+	found     bool
+	notBefore time.Time
+}
+
+// park holds an event back.
+func (n *number) park(now time.Time, w *webhook, it *item, why record.ParkReason) {
+	it.DueAt = record.Time{}
+	n.decide(now, it, n.toParked(now, w, it, why))
+	n.save(now, w)
+}
+
+// toParked is the record that parks it; the webhook's state counts it from now on.
+func (n *number) toParked(now time.Time, w *webhook, it *item, why record.ParkReason) *outgoing {
+	if w.state.Parked == nil {
+		w.state.Parked = &record.Parked{From: n.parked.end, Last: n.parked.end, OldestAt: record.At(now)}
+		w.parked.cursor = n.parked.end
+	}
+	w.state.Parked.Count++
+	w.parked.unacked++
+	n.parked.active[w] = true
+	out := n.outgoing(it, it.ParkedRecord(n.d.topo.Parked(), n.p, why))
+	out.landed = func(o *outgoing) { n.parkedLanded(w, o) }
+	return out
+}
+
+func (n *number) parkedLanded(w *webhook, o *outgoing) {
+	w.parked.unacked--
+	if p := w.state.Parked; o.rec.Topic != n.d.topo.Parked() { // it was refused, and died instead
+		p.Count--
+	} else {
+		n.parked.end = max(n.parked.end, o.rec.Offset+1)
+		p.Last = max(p.Last, o.rec.Offset)
+	}
+	n.emptied(w)
+	n.save(time.Now(), w)
+	n.forget(w)
+}
+
+// parkLane parks all that w has queued: due retries first, then the queue. What
+// came from parked stays there.
+func (n *number) parkLane(now time.Time, w *webhook, why record.ParkReason) {
+	var all []*item
+	for w.lane() > 0 {
+		it, _ := w.next()
+		all = append(all, it)
+	}
+	n.parkAll(now, w, all, why)
+}
+
+// parkQueue parks the first attempts of an active webhook; due retries go on.
+func (n *number) parkQueue(now time.Time, w *webhook, why record.ParkReason) {
+	var all []*item
+	for w.queue.len() > 0 {
+		it, _ := w.queue.pop()
+		all = append(all, it)
+	}
+	n.parkAll(now, w, all, why)
+}
+
+// parkAll parks what was taken out of a lane, in order, in one decision and so in
+// one transaction.
+func (n *number) parkAll(now time.Time, w *webhook, all []*item, why record.ParkReason) {
+	var d decision
+	for _, it := range all {
+		it.queued = false
+		n.flow.lanes.remove(it.bytes)
+		if it.topic == n.d.topo.Parked() {
+			n.leaveInParked(w, it)
+			continue
+		}
+		it.DueAt = record.Time{}
+		d.records = append(d.records, n.toParked(now, w, it, why))
+		d.done = append(d.done, place{it.topic, it.offset})
+		if notes := n.note(it.topic); notes != nil {
+			d.notes = notes
+		}
+		it.decided = true
+	}
+	if len(d.records) == 0 {
+		return
+	}
+	n.out.decide(now, d)
+	n.save(now, w)
+}
+
+// leaveInParked takes an event that was read back out of memory: it still lies in
+// the topic, undone, and is read again in its turn.
+func (n *number) leaveInParked(w *webhook, it *item) {
+	w.parked.cursor = min(w.parked.cursor, it.offset)
+	w.parked.unload(it.offset)
+}
+
+func (p *parkedPlace) unload(offset int64) {
+	if i, ok := slices.BinarySearch(p.loaded, offset); ok {
+		p.loaded = slices.Delete(p.loaded, i, i+1)
+	}
+}
+
+// doneInParked: the parked record of it has been dealt with.
+func (n *number) doneInParked(w *webhook, it *item) {
+	p := w.state.Parked
+	if p == nil {
+		return
+	}
+	w.parked.unload(it.offset)
+	p.Count--
+	i, _ := slices.BinarySearch(p.Done, it.offset)
+	p.Done = slices.Insert(p.Done, i, it.offset)
+	p.From = w.parked.cursor
+	if len(w.parked.loaded) > 0 {
+		p.From = min(p.From, w.parked.loaded[0])
+	}
+	i, _ = slices.BinarySearch(p.Done, p.From)
+	p.Done = slices.Delete(p.Done, 0, i)
+	n.emptied(w)
+}
+
+// emptied ends the return when nothing is left.
+func (n *number) emptied(w *webhook) {
+	if w.state.Parked != nil && w.state.Parked.Count <= 0 {
+		w.state.Parked = nil
+		n.log.Info("nothing parked any more", "webhook", w.id)
+	}
+}
+
+// returning: whether events of w are to be read back now.
+func (n *number) returning(w *webhook) bool {
+	return w.parkedCount() > int64(len(w.parked.loaded)) &&
+		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= drainLane/2
+}
+
+// readParked begins a pass over the range in which returning webhooks have events.
+// A webhook whose lane is full drops out of the pass, and joins a later one at its
+// own place.
+func (n *number) readParked(now time.Time) {
+	if n.parked.running || now.Before(n.parked.notBefore) || n.flow.lanes.over(lanesRecords/2, lanesBytes/2) {
+		return
+	}
+	from := int64(-1)
+	for w := range n.parked.active {
+		if w.paused() || w.parkedCount() == 0 {
+			delete(n.parked.active, w)
+			continue
+		}
+		if !n.returning(w) {
+			continue
+		}
+		w.parked.inPass = true
+		if from < 0 || w.parked.cursor < from {
+			from = w.parked.cursor
+		}
+	}
+	if from < 0 {
+		return
+	}
+	n.parked.running, n.parked.found = true, false
+	n.running.Go(func() { n.pass(from) })
+}
+
+// pass reads in a goroutine of its own, batch by batch, as fast as the number takes them.
+func (n *number) pass(from int64) {
+	defer n.inbox.post(n.passEnded)
+	reader := kafka.NewReader(n.d.plain, n.d.topo.Parked(), n.p, from)
+	for at := from; n.ctx.Err() == nil; {
+		batch, err := reader.Next(n.ctx, 0, passBytes)
+		if err != nil {
+			if n.ctx.Err() == nil {
+				n.log.Warn("reading parked events failed, trying again", "error", err)
+			}
+			return
+		}
+		more := make(chan bool, 1)
+		n.inbox.post(func() { more <- n.passBatch(batch) })
+		select {
+		case <-n.ctx.Done():
+			return
+		case on := <-more:
+			if !on || batch.Next >= batch.LastStable || batch.Next == at {
+				return
+			}
+			at = batch.Next
+		}
+	}
+}
+
+// passBatch takes what belongs to returning webhooks; false: nobody wants more.
+func (n *number) passBatch(b kafka.Batch) bool {
+	now := time.Now()
+	if b.Reset {
+		n.log.Error("parked events are gone before they were read: retention has taken them", "log_start", b.LogStart)
+	}
+	for _, r := range b.Records {
+		w := n.webhooks[string(r.Key)]
+		if w == nil || !w.parked.inPass || r.Offset < w.parked.cursor {
+			continue
+		}
+		if w.paused() || len(w.parked.loaded) >= drainLane || n.flow.lanes.over(lanesRecords, lanesBytes) {
+			w.parked.inPass = false
+			continue
+		}
+		w.parked.cursor = r.Offset + 1
+		if w.state.Parked == nil || slices.Contains(w.state.Parked.Done, r.Offset) {
+			continue
+		}
+		n.parked.found = true
+		n.returned(now, w, r)
+	}
+	more := false
+	for w := range n.parked.active {
+		if w.parked.inPass {
+			w.parked.cursor = max(w.parked.cursor, b.Next)
+			more = true
+		}
+	}
+	return more && !n.draining
+}
+
+// returned brings one parked record back into its lane.
+func (n *number) returned(now time.Time, w *webhook, r *kgo.Record) {
+	d, err := record.FromWaiting(r)
+	it := n.item(d, r)
+	w.parked.loaded = append(w.parked.loaded, r.Offset)
+	n.guard(it, func() {
+		if err != nil {
+			n.die(now, it, record.InvalidRecord, problem(err), nil)
+			return
+		}
+		n.arrive(now, it)
+	})
+}
+
+func (n *number) passEnded() {
+	n.parked.running = false
+	if !n.parked.found {
+		n.parked.notBefore = time.Now().Add(passRest)
+		n.due.Push(n.parked.notBefore, 0, waiting{})
+	}
+	for w := range n.parked.active {
+		if !w.parked.inPass {
+			continue
+		}
+		w.parked.inPass = false
+		// All that was committed has been looked at. What is still counted is gone.
+		if p := w.state.Parked; p != nil && w.parked.unacked == 0 && w.parked.cursor >= n.parked.end && p.Count != int64(len(w.parked.loaded)) {
+			n.log.Error("parked events are missing, retention may have taken them", "webhook", w.id, "missing", p.Count-int64(len(w.parked.loaded)))
+			p.Count = int64(len(w.parked.loaded))
+			n.emptied(w)
+			n.save(time.Now(), w)
+		}
+	}
+}

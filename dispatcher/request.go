@@ -1,0 +1,80 @@
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/reenvio/reenvio/dispatcher/delivery"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// startNext sends the next event of w's lane; the caller has taken a slot. false:
+// nothing was sent, the slot is free.
+func (n *number) startNext(now time.Time, w *webhook) bool {
+	it, ok := w.next()
+	if !ok {
+		return false
+	}
+	it.queued = false
+	n.flow.lanes.remove(it.bytes)
+	// Existence and state are looked at before every attempt, not only on arrival.
+	e, known := n.endpoints.get(w.id)
+	switch {
+	case !known:
+		n.requeue(w, it)
+		n.checkExists(w)
+		return false
+	case e.deleted():
+		n.die(now, it, record.WebhookDeleted, "the webhook was deleted", nil)
+		return false
+	}
+	if n.prepare(now, w, e); w.paused() { // pausing has parked the rest of the lane
+		if it.topic != n.d.topo.Parked() {
+			n.park(now, w, it, n.parkReason(w))
+		} else {
+			n.leaveInParked(w, it)
+		}
+		return false
+	}
+	if tier, ok := n.d.topo.TierOf(it.topic); ok && it.retry() {
+		n.d.metrics.late(tier, now.Sub(later(it.due, w.freeAt)))
+	}
+	w.inFlight++
+	n.inFlight.Add(1)
+	attempt := delivery.Attempt{Delivery: it.Delivery, Number: it.Attempts + 1, Endpoint: e.ready}
+	ctx := n.requestContext()
+	n.running.Go(func() {
+		result := n.d.sender.Send(ctx, attempt)
+		n.d.slots.give()
+		n.inbox.post(func() {
+			now := time.Now()
+			w.inFlight--
+			w.freeAt = now
+			n.inFlight.Add(-1)
+			n.guard(it, func() { n.outcome(now, w, it, e, result) })
+			n.makeReady(w)
+			n.forget(w)
+		})
+	})
+	return true
+}
+
+// requeue puts an event back at the front of its lane.
+func (n *number) requeue(w *webhook, it *item) {
+	it.queued = true
+	n.flow.lanes.add(it.bytes)
+	w.putBack(it)
+}
+
+// later is the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// hold makes the lane wait, after a fault of ours.
+func (n *number) hold(now time.Time, w *webhook, wait time.Duration) {
+	w.notBefore = now.Add(wait)
+	n.due.Push(w.notBefore, 0, waiting{wake: w})
+}

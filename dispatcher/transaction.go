@@ -1,0 +1,266 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/kafka"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+type txnOutcome string
+
+const (
+	outcomeCommitted txnOutcome = "committed"
+	outcomeAborted   txnOutcome = "aborted"
+)
+
+// transactor writes batches, one Kafka transaction each, under a transactional
+// id that is the instance's own and stable: a restart aborts what its dead
+// predecessor left open at once (KIP-98).
+//
+// kgo's GroupTransactSession does not fit: it commits all that was polled, and
+// aborts on any revoke. So the offsets are added and committed by hand (KIP-447).
+//
+// A transaction has three bad ends:
+//
+//   - aborted: its records are written again in the next one;
+//   - unknown: the answer to its end is lost. It may have been committed, and
+//     writing the records again would double every chain in it;
+//   - fenced: somebody took our transactional id, or the coordinator timed it out.
+//
+// The last two are settled alike: a new client with the same id makes the
+// coordinator finish or abort whatever is open, and then the offsets that are
+// committed for a number still ours tell whether our cycle is in.
+type transactor struct {
+	d      *Dispatcher
+	id     string
+	client *kgo.Client // nil: must be made anew
+	fenced int         // times in a row that a young transaction of ours was fenced
+	wary   bool        // a record was refused for its content, and which is not known
+}
+
+func newTransactor(d *Dispatcher) *transactor {
+	return &transactor{d: d, id: transactionalID(d.cfg.Group, d.instance)}
+}
+
+func transactionalID(group, instance string) string { return group + "-" + instance }
+
+// connect makes a client with our transactional id and fences whoever had it.
+func (t *transactor) connect(ctx context.Context) error {
+	if t.client != nil {
+		return nil
+	}
+	cl, err := t.d.newProducer(t.id)
+	if err != nil {
+		return fmt.Errorf("making the transactional client: %w", err)
+	}
+	if _, _, err := cl.ProducerID(ctx); err != nil {
+		cl.Close()
+		return fmt.Errorf("taking the transactional id %q: %w", t.id, err)
+	}
+	t.client = cl
+	return nil
+}
+
+func (t *transactor) close() {
+	if t.client != nil {
+		t.client.Close()
+		t.client = nil
+	}
+}
+
+// commit writes b. The error says why when it was not committed.
+func (t *transactor) commit(ctx context.Context, b *batch) (txnOutcome, error) {
+	if err := t.connect(ctx); err != nil {
+		return outcomeAborted, err
+	}
+	began := time.Now()
+	err := t.write(ctx, b)
+	if err == nil {
+		// Its context is never cancelled: an end that was sent can't be called back.
+		err = t.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryCommit)
+		if err == nil {
+			t.fenced = 0
+			return outcomeCommitted, nil
+		}
+		err = fmt.Errorf("ending the transaction: %w", err)
+		t.noteFence(err, began)
+		return t.settle(ctx, b, err)
+	}
+	t.noteFence(err, began)
+	if aborted := t.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryAbort); aborted != nil {
+		// Nothing was committed, so there is nothing to ask; the next client aborts it.
+		t.close()
+	}
+	return outcomeAborted, err
+}
+
+// noteFence counts fences of transactions that the coordinator had no reason to
+// time out. A long outage or a stop of the process fences us too, and means
+// nothing; again and again within seconds means that a twin runs with our id.
+func (t *transactor) noteFence(err error, began time.Time) {
+	if !kafka.IsFenced(err) || time.Since(began) >= transactionTimeout {
+		return
+	}
+	t.fenced++
+	if t.fenced >= 5 {
+		t.d.fail(t.d.twin())
+	}
+}
+
+// write produces the records of b and adds its offsets, all but the end.
+func (t *transactor) write(ctx context.Context, b *batch) error {
+	if err := t.client.BeginTransaction(); err != nil {
+		t.close()
+		return fmt.Errorf("beginning a transaction: %w", err)
+	}
+	if err := t.produce(ctx, b.assemble(t.d)); err != nil {
+		return err
+	}
+	if err := t.addOffsets(ctx); err != nil {
+		return fmt.Errorf("adding the group to the transaction: %w", err)
+	}
+	if err := t.commitOffsets(ctx, b); err != nil {
+		if errors.Is(err, kerr.FencedInstanceID) {
+			t.d.fail(t.d.twin())
+		}
+		return fmt.Errorf("committing offsets in the transaction: %w", err)
+	}
+	return nil
+}
+
+// roundBytes is how much one round writes to one partition at the most: below the
+// topics' limit for a batch, whatever compression makes of it.
+const roundBytes = 1 << 20
+
+// produce writes the records in rounds, of which each holds at most one batch a
+// partition: kgo would fill a batch beyond the topics' limit, since it counts
+// before compression and single records may be large.
+func (t *transactor) produce(ctx context.Context, records []*outgoing) error {
+	limit := roundBytes
+	if t.wary {
+		limit = 0 // each record alone, so that one refused for its content is known
+	}
+	for len(records) > 0 {
+		round, rest := split(records, limit)
+		if err := t.produceRound(ctx, round); err != nil {
+			t.wary = refusedForContent(err)
+			return err
+		}
+		records = rest
+	}
+	t.wary = false
+	return nil
+}
+
+// split takes what fits into one round, and leaves the rest in order.
+func split(records []*outgoing, limit int) (round, rest []*outgoing) {
+	type partition struct {
+		topic  string
+		number int32
+	}
+	const closed = -1 // what comes behind must stay behind
+	sizes := map[partition]int{}
+	for _, r := range records {
+		at := partition{r.rec.Topic, r.rec.Partition}
+		size := record.Size(r.rec)
+		if used := sizes[at]; used == closed || used > 0 && used+size > limit {
+			sizes[at] = closed
+			rest = append(rest, r)
+			continue
+		}
+		sizes[at] += size
+		round = append(round, r)
+	}
+	return round, rest
+}
+
+// produceRound waits for each record's own acknowledgement: a flush tells nothing
+// of single records, and kgo would commit those that succeeded. A record refused
+// for its content is replaced for the next cycle.
+func (t *transactor) produceRound(ctx context.Context, records []*outgoing) error {
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		first error
+	)
+	wg.Add(len(records))
+	for _, r := range records {
+		r.rec.Timestamp = time.Time{} // stamped afresh when it is written again
+		t.client.Produce(ctx, r.rec, func(_ *kgo.Record, err error) {
+			defer wg.Done()
+			if err == nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if first == nil || kafka.IsFenced(err) {
+				first = fmt.Errorf("writing to %s/%d: %w", r.rec.Topic, r.rec.Partition, err)
+			}
+			if refusedForContent(err) && len(r.instead) > 0 && (t.wary || record.Size(r.rec) > roundBytes) {
+				r.rec, r.instead = r.instead[0](), r.instead[1:]
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+func refusedForContent(err error) bool {
+	return errors.Is(err, kerr.MessageTooLarge) || errors.Is(err, kerr.RecordListTooLarge) || errors.Is(err, kerr.InvalidRecord)
+}
+
+// settle finds out how a transaction ended whose end is unknown. It returns only
+// when that is certain, or when no life in the batch is ours any more: then
+// nobody here may act on it in either case.
+func (t *transactor) settle(ctx context.Context, b *batch, cause error) (txnOutcome, error) {
+	t.d.log.Warn("outcome of a transaction unknown, settling it", "cycle", b.id.String(), "error", cause)
+	t.close()
+	for backoff := 100 * time.Millisecond; ; backoff = min(2*backoff, time.Second) {
+		in, err := t.committed(ctx, b)
+		switch {
+		case err == nil && in:
+			t.d.log.Info("unknown transaction was committed", "cycle", b.id.String())
+			return outcomeCommitted, nil
+		case err == nil:
+			return outcomeAborted, cause
+		case ctx.Err() != nil:
+			return outcomeAborted, err
+		}
+		t.d.log.Warn("settling a transaction failed, trying again", "cycle", b.id.String(), "error", err)
+		select {
+		case <-time.After(backoff):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// committed: whether the group's offsets carry b's cycle.
+func (t *transactor) committed(ctx context.Context, b *batch) (bool, error) {
+	if err := t.connect(ctx); err != nil {
+		return false, err
+	}
+	for _, p := range b.parts {
+		if !t.d.ownership.alive(p.n) {
+			continue
+		}
+		offsets, err := t.d.fetchOffsets(ctx, p.n.p, true)
+		if err != nil {
+			return false, err
+		}
+		// Read while it was ours all along, else another owner may have committed over it.
+		if !t.d.ownership.alive(p.n) {
+			continue
+		}
+		c, ok := offsets[p.n.out.carrier]
+		return ok && c.cycle == b.id, nil
+	}
+	return false, nil
+}

@@ -1,0 +1,138 @@
+package dispatcher
+
+import (
+	"slices"
+	"time"
+
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// webhook is what a number holds of one webhook while there is something to
+// hold: its lane, its state, its place in the parked topic.
+type webhook struct {
+	id    string
+	state record.State
+
+	// The lane. Due retries go before first attempts, and before what returns from
+	// parked; within each, the order in which they came.
+	retries   fifo[*item]
+	queue     fifo[*item]
+	inFlight  int
+	listed    bool      // it is in the number's ready list
+	notBefore time.Time // a fault of ours: nothing starts before
+	freeAt    time.Time // when it could last take a request again
+
+	// checking: whether the webhook exists is being found out.
+	checking bool
+
+	parked parkedPlace
+}
+
+func (n *number) webhook(id string) *webhook {
+	w := n.webhooks[id]
+	if w == nil {
+		w = &webhook{id: id, state: record.State{Webhook: id, Status: record.Active}}
+		n.webhooks[id] = w
+	}
+	return w
+}
+
+// forget drops a webhook of which there is nothing to hold.
+func (n *number) forget(w *webhook) {
+	if w.lane() == 0 && w.inFlight == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 {
+		delete(n.webhooks, w.id)
+	}
+}
+
+func (w *webhook) lane() int { return w.retries.len() + w.queue.len() }
+
+func (w *webhook) paused() bool { return w.state.Status == record.Paused }
+
+// startable: whether the next of the lane may start, as far as the webhook goes.
+// One in flight is what first_attempt order means.
+func (w *webhook) startable(now time.Time) bool {
+	return w.lane() > 0 && w.inFlight == 0 && !w.paused() && !w.checking && !now.Before(w.notBefore)
+}
+
+func (w *webhook) next() (*item, bool) {
+	if it, ok := w.retries.pop(); ok {
+		return it, true
+	}
+	return w.queue.pop()
+}
+
+// putBack undoes next, for a request that was never sent, or cut.
+func (w *webhook) putBack(it *item) {
+	if it.retry() {
+		w.retries.putBack(it)
+		return
+	}
+	w.queue.putBack(it)
+}
+
+// retry: whether it came through a delay topic.
+func (it *item) retry() bool { return !it.due.IsZero() }
+
+// pause adds a reason. What is queued is parked, due retries first, in order.
+func (n *number) pause(now time.Time, w *webhook, reason record.PauseReason) {
+	if !w.paused() {
+		n.paused++
+		w.state.PausedAt = record.At(now)
+		n.log.Warn("webhook paused", "webhook", w.id, "reason", string(reason), "consecutive_failures", w.state.ConsecutiveFailures)
+	}
+	w.state.AddPause(reason)
+	n.parkLane(now, w, n.parkReason(w))
+	n.save(now, w)
+}
+
+// unpause takes reasons away; without any left the webhook is active, and what is
+// parked goes out first.
+func (n *number) unpause(now time.Time, w *webhook, reasons ...record.PauseReason) {
+	was := w.paused()
+	for _, r := range reasons {
+		w.state.RemovePause(r)
+	}
+	if was && !w.paused() {
+		n.paused--
+		w.state.PausedAt = record.Time{}
+		n.parked.active[w] = true
+		w.freeAt = now
+		n.log.Info("webhook active again", "webhook", w.id, "parked", w.parkedCount())
+	}
+	n.save(now, w)
+}
+
+// parkReason is what a record parked now says of its webhook.
+func (n *number) parkReason(w *webhook) record.ParkReason {
+	switch {
+	case !w.paused():
+		return record.ParkOverflow
+	case slices.Equal(w.state.PauseReasons, []record.PauseReason{record.PauseConfig}):
+		return record.ParkConfig
+	}
+	return record.ParkPaused
+}
+
+// save puts the webhook's state into the next transaction.
+func (n *number) save(now time.Time, w *webhook) {
+	w.state.Version = record.NextVersion(w.state.Version, now)
+	n.out.decide(now, decision{states: map[string]record.State{w.id: cloneState(w.state)}})
+}
+
+// cloneState copies what the number's goroutine goes on changing in place.
+func cloneState(s record.State) record.State {
+	if s.Parked != nil {
+		parked := *s.Parked
+		parked.Done = slices.Clone(parked.Done)
+		s.Parked = &parked
+	}
+	return s
+}
+
+// parkedCount is how many of its events lie in the parked topic.
+func (w *webhook) parkedCount() int64 {
+	if w.state.Parked == nil {
+		return 0
+	}
+	return w.state.Parked.Count
+}

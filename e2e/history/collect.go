@@ -1,0 +1,157 @@
+package history
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/kafka"
+	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/topology"
+)
+
+// Collect reads all that the topics hold, read committed, and the commits of the
+// dispatchers' group. It waits for transactions that are open.
+//
+// Topics are read one after the other: stop the dispatchers first, or let them
+// finish everything, else the topics are those of different moments.
+func Collect(ctx context.Context, cl *kgo.Client, topo *topology.Topology, group string) (Topics, error) {
+	t := Topics{Committed: map[Partition]int64{}}
+	adm := kadm.NewClient(cl)
+	drained, err := topology.Drained(ctx, adm, topo)
+	if err != nil {
+		return Topics{}, err
+	}
+	waiting := func(r *kgo.Record) error { return t.addWaiting(topo, r) }
+	type source struct {
+		topic string
+		add   func(*kgo.Record) error
+	}
+	sources := []source{
+		{topo.Events(), t.addEvent}, {topo.Parked(), waiting}, {topo.DLQ(), t.addDead},
+		{topo.Attempts(), t.addAttempt}, {topo.State(), t.addState}, {topo.Commands(), t.addAct},
+	}
+	for _, topic := range append(topo.Retries(), drained...) {
+		sources = append(sources, source{topic, waiting})
+	}
+	for _, from := range sources {
+		for p := range topo.Partitions() {
+			if _, err := kafka.ReadAll(ctx, cl, from.topic, p, from.add); err != nil {
+				return Topics{}, fmt.Errorf("collecting the history: %w", err)
+			}
+		}
+	}
+	commits, err := adm.FetchOffsets(ctx, group)
+	if err != nil {
+		return Topics{}, fmt.Errorf("reading the commits of group %s: %w", group, err)
+	}
+	commits.Each(func(o kadm.OffsetResponse) {
+		if o.Err == nil && o.At >= 0 {
+			t.Committed[Partition{o.Topic, o.Partition}] = o.At
+		}
+	})
+	return t, nil
+}
+
+// Acknowledged is an event that a producer's client has given its place.
+func Acknowledged(r *kgo.Record) Sent {
+	d, _ := record.FromEvent(r) // what is wrong with it is the dispatcher's to find
+	s := Sent{Source: record.SourceOf(r), Webhook: d.Webhook, Value: HashOf(r.Value)}
+	if !d.IDDerived {
+		s.ID = d.ID
+	}
+	return s
+}
+
+func (t *Topics) addEvent(r *kgo.Record) error {
+	d, _ := record.FromEvent(r) // an event that can't be delivered must end, too
+	t.Events = append(t.Events, Event{
+		Place: record.SourceOf(r), Written: r.Timestamp, Webhook: d.Webhook, ID: d.ID,
+		Value: HashOf(d.Value), Headers: hashOfHeaders(d.Headers), Moved: d.Moved,
+	})
+	return nil
+}
+
+func (t *Topics) addWaiting(topo *topology.Topology, r *kgo.Record) error {
+	d, err := record.FromWaiting(r)
+	if err != nil {
+		return err
+	}
+	if len(d.Repaired) > 0 {
+		return fmt.Errorf("headers %v are missing or can't be read", d.Repaired)
+	}
+	tier, _ := topo.TierOf(r.Topic)
+	t.Waiting = append(t.Waiting, Waiting{
+		Place: record.SourceOf(r), Tier: tier, Written: r.Timestamp, Webhook: d.Webhook, ID: d.ID, Source: d.Source,
+		Attempts: d.Attempts, DueAt: d.DueAt.Time, Reason: d.Parked,
+		Value: HashOf(d.Value), Headers: hashOfHeaders(d.Headers),
+	})
+	return nil
+}
+
+func (t *Topics) addDead(r *kgo.Record) error {
+	l, err := record.ParseDeadLetter(r)
+	if err != nil {
+		return err
+	}
+	t.Dead = append(t.Dead, Dead{
+		Place: l.Position, Written: r.Timestamp, Webhook: l.Webhook, ID: l.ID, Source: l.Source,
+		Attempts: l.Attempts, Reason: l.Reason,
+		Value: HashOf(l.Value), Headers: hashOfHeaders(l.Headers), Cut: l.HeadersDropped > 0,
+	})
+	return nil
+}
+
+func (t *Topics) addAttempt(r *kgo.Record) error {
+	a, err := record.ParseAttempt(r.Value)
+	if err != nil {
+		return err
+	}
+	t.Attempts = append(t.Attempts, Attempt{
+		Place: record.SourceOf(r), Written: r.Timestamp, Webhook: a.Webhook, ID: a.EventID,
+		Source: record.Source{Topic: a.SourceTopic, Partition: a.SourcePartition, Offset: a.SourceOffset},
+		Number: a.Attempt, Outcome: a.Outcome, Next: a.Next, Status: a.Status, Error: a.Error,
+		Started: a.StartedAt.Time, Duration: millis(a.DurationMS), DueAt: a.DueAt.Time, NextDueAt: a.NextAttemptAt.Time,
+		Dispatcher: a.Dispatcher,
+	})
+	return nil
+}
+
+func (t *Topics) addState(r *kgo.Record) error {
+	if string(r.Key) == record.NumberKey {
+		return nil // the number's own facts
+	}
+	s := State{Place: record.SourceOf(r), Written: r.Timestamp, Webhook: string(r.Key)}
+	if r.Value == nil {
+		s.Healthy = true
+	} else {
+		state, err := record.ParseState(r.Value)
+		if err != nil {
+			return err
+		}
+		s.Reasons, s.Streak, s.Parked = state.PauseReasons, state.ConsecutiveFailures, state.Parked
+	}
+	t.States = append(t.States, s)
+	return nil
+}
+
+func (t *Topics) addAct(r *kgo.Record) error {
+	a := Act{Place: record.SourceOf(r), Written: r.Timestamp, Webhook: string(r.Key)}
+	if record.KindOf(r.Value) == record.KindCommand {
+		c, err := record.ParseCommand(r.Value)
+		if err != nil {
+			return nil // somebody wrote nonsense; that it does no harm shows elsewhere
+		}
+		a.ID, a.Action = c.ID, c.Action
+	} else {
+		result, err := record.ParseResult(r.Value)
+		if err != nil {
+			return nil
+		}
+		a.ID, a.Result = result.ID, result.Result
+	}
+	t.Acts = append(t.Acts, a)
+	return nil
+}

@@ -1,0 +1,131 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// checkSent: what was acknowledged is in the topic, as it was sent.
+func (c *checker) checkSent() {
+	for _, s := range c.Sent {
+		ch := c.chains[s.Source]
+		switch {
+		case ch == nil:
+			c.broken(NothingLost, s.Webhook, s.ID, "Kafka acknowledged the event at %s, where there is none now", s.Source)
+		case ch.event.Webhook != s.Webhook, s.ID != "" && ch.event.ID != s.ID, ch.event.Value != s.Value:
+			c.broken(SameBytes, s.Webhook, s.ID, "at %s lies %q of webhook %q with value %s, not the value %s that was sent",
+				s.Source, ch.event.ID, ch.event.Webhook, ch.event.Value, s.Value)
+		}
+	}
+}
+
+// checkMoves: an event in the wrong partition is moved once, whole, and then
+// lives at its new place only.
+func (c *checker) checkMoves() {
+	for _, ch := range c.ordered {
+		if ch.event.Moved == nil {
+			continue
+		}
+		first := c.chains[*ch.event.Moved]
+		switch {
+		case first == nil:
+			c.brokenFor(ch, OneChain, "it was moved from %s, where there is no event", ch.event.Moved)
+			continue
+		case first.movedTo != nil:
+			c.brokenFor(ch, OneChain, "it was moved twice, to %s and to %s", first.movedTo.event.Place, ch.event.Place)
+		case first.event.Value != ch.event.Value || first.event.Headers != ch.event.Headers:
+			c.brokenFor(ch, SameBytes, "its copy at %s has another value or other headers", ch.event.Place)
+		}
+		first.movedTo = ch
+		if len(first.attempts)+len(first.waiting)+len(first.dead) > 0 {
+			c.brokenFor(ch, OneChain, "it was moved to %s, and handled at its first place too", ch.event.Place)
+		}
+	}
+}
+
+// checkEnds: every event is finished exactly once, or it still waits somewhere.
+func (c *checker) checkEnds() {
+	for _, ch := range c.ordered {
+		if ch.movedTo != nil {
+			continue
+		}
+		ends := 0
+		for i, a := range ch.attempts {
+			if !a.terminal() {
+				continue
+			}
+			if ends++; ends == 1 && i != len(ch.attempts)-1 {
+				c.brokenFor(ch, OneChain, "it was %s at %s, and went on", a.Outcome, a.Place)
+			}
+		}
+		switch {
+		case ends > 1:
+			c.brokenFor(ch, OneChain, "it ended %d times", ends)
+		case ends == 0:
+			c.checkUnfinished(ch)
+		}
+	}
+}
+
+func (c *checker) checkUnfinished(ch *chain) {
+	w := c.webhook(ch.event.Webhook)
+	last, parked := ch.event.Place, false
+	if n := len(ch.waiting); n > 0 {
+		last, parked = ch.waiting[n-1].Place, ch.waiting[n-1].Tier == 0
+	}
+	if c.Final && (!w.pausedNow() || !parked) {
+		c.brokenFor(ch, NothingLost, "the run is over, and it was neither finished nor parked for a paused webhook; its last record lies at %s", last)
+		return
+	}
+	if parked {
+		if !w.knowsParked(last.Offset) {
+			c.brokenFor(ch, NothingLost, "it waits at %s, where the webhook's state has nothing parked any more", last)
+		}
+		return
+	}
+	if done, ok := c.Topics.Committed[Partition{last.Topic, last.Partition}]; ok && last.Offset < done {
+		c.brokenFor(ch, NothingLost, "its last record lies at %s; the group has finished that partition up to %d, and nothing followed", last, done)
+	}
+}
+
+// pausedNow says whether the last state is a pause.
+func (w *webhook) pausedNow() bool { return len(w.states) > 0 && w.states[len(w.states)-1].paused() }
+
+// knowsParked says whether the last state counts a record of the parked topic
+// among those that wait.
+func (w *webhook) knowsParked(offset int64) bool {
+	if len(w.states) == 0 {
+		return false
+	}
+	p := w.states[len(w.states)-1].Parked
+	return p != nil && offset >= p.From && offset <= p.Last && !slices.Contains(p.Done, offset)
+}
+
+// checkDead: an event is in the DLQ exactly when its end says so, once, as it
+// was produced.
+func (c *checker) checkDead() {
+	for _, ch := range c.ordered {
+		end := ch.end()
+		died := end != nil && end.Outcome == record.Dead
+		switch {
+		case died && len(ch.dead) == 0:
+			c.brokenFor(ch, NothingLost, "it died and is not in the DLQ")
+		case !died && len(ch.dead) > 0:
+			c.brokenFor(ch, OneChain, "it is in the DLQ at %s, and its attempts don't say that it died", ch.dead[0].Place)
+		case len(ch.dead) > 1:
+			c.brokenFor(ch, OneChain, "it is in the DLQ %d times", len(ch.dead))
+		}
+		for _, d := range ch.dead {
+			if d.Value != ch.event.Value || !d.Cut && d.Headers != ch.event.Headers {
+				c.brokenFor(ch, SameBytes, "its dead letter at %s has another value or other headers", d.Place)
+			}
+			if d.Attempts != ch.tried() {
+				c.brokenFor(ch, OneChain, "its dead letter says %d attempts, the log has %d", d.Attempts, ch.tried())
+			}
+			if limit := c.rules(ch.event.Webhook).MaxAttempts; d.Reason == record.AttemptsExhausted && d.Attempts != limit {
+				c.brokenFor(ch, Policy, "it died of %s after %d of %d", d.Reason, d.Attempts, limit)
+			}
+		}
+	}
+}

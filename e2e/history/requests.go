@@ -1,0 +1,259 @@
+package history
+
+import (
+	"time"
+
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// checkRequests: each request is told of by one attempt record, each attempt
+// record by one request, and what is left over repeats an attempt whose outcome
+// an incident took away.
+func (c *checker) checkRequests() {
+	c.each(func(w *webhook) {
+		byID := map[string][]*request{}
+		var ids []string
+		for _, q := range w.requests {
+			if byID[q.ID] == nil {
+				ids = append(ids, q.ID)
+			}
+			byID[q.ID] = append(byID[q.ID], q)
+		}
+		for _, ch := range w.chains {
+			if byID[ch.event.ID] == nil && len(ch.attempts) > 0 {
+				byID[ch.event.ID] = []*request{}
+				ids = append(ids, ch.event.ID)
+			}
+		}
+		for _, id := range ids {
+			c.checkRequestsOf(w, id, byID[id])
+		}
+	})
+}
+
+// checkRequestsOf takes all events with one id together: their requests look the
+// same from outside.
+func (c *checker) checkRequestsOf(w *webhook, id string, requests []*request) {
+	chains := w.alive(id)
+	if len(chains) == 0 {
+		c.broken(OneChain, w.id, id, "%d requests for an event that is not in the topic", len(requests))
+		return
+	}
+	var log []*Attempt
+	for _, ch := range chains {
+		for i := range ch.attempts {
+			if ch.attempts[i].Number > 0 {
+				log = append(log, &ch.attempts[i])
+			}
+		}
+	}
+	c.match(log, requests)
+	for _, a := range log {
+		if a.Status > 0 && !logged(requests, a) {
+			c.broken(NothingLost, w.id, id, "the log has attempt %d answered with %d, and no request with this number was", a.Number, a.Status)
+		}
+	}
+	for _, q := range requests {
+		if !bodyOfOne(q, chains) {
+			c.broken(SameBytes, w.id, id, "the request at %s has another body", clock(q.Start))
+		}
+		if q.logged == nil {
+			c.checkRepeat(w, id, q, chains)
+		}
+	}
+	if len(chains) == 1 && len(requests) > 0 {
+		chains[0].firstAt = requests[0]
+	}
+}
+
+// alive are the events with an id, without those that were moved on.
+func (w *webhook) alive(id string) []*chain {
+	var out []*chain
+	for _, ch := range w.byID[id] {
+		if ch.movedTo == nil {
+			out = append(out, ch)
+		}
+	}
+	return out
+}
+
+// match finds the request of each attempt record: of the same number, and the
+// same answer; among several the one whose arrival lies within the attempt.
+func (c *checker) match(log []*Attempt, requests []*request) {
+	for _, a := range log {
+		var best *request
+		bestFits := false
+		for _, q := range requests {
+			if q.logged != nil || q.Attempt != a.Number || a.Status > 0 && q.Status != a.Status {
+				continue
+			}
+			fits := c.within(q, a)
+			if a.Status == 0 && !fits {
+				continue // nobody answered: it may never have arrived
+			}
+			if best == nil || fits && !bestFits {
+				best, bestFits = q, fits
+			}
+		}
+		if best != nil {
+			best.logged = a
+		}
+	}
+}
+
+func (c *checker) within(q *request, a *Attempt) bool {
+	return !q.Start.Before(a.Started.Add(-c.Slack)) && !q.Start.After(a.ended().Add(c.Slack+rounding))
+}
+
+// rounding is what the log's times, each cut to milliseconds, can lose.
+const rounding = 3 * time.Millisecond
+
+func logged(requests []*request, a *Attempt) bool {
+	for _, q := range requests {
+		if q.logged == a {
+			return true
+		}
+	}
+	return false
+}
+
+func bodyOfOne(q *request, chains []*chain) bool {
+	for _, ch := range chains {
+		if q.Value == ch.event.Value.asBody() {
+			return true
+		}
+	}
+	return false
+}
+
+// checkRepeat: a request that the log doesn't tell of has the number of one that
+// it does tell of, or the next, and was in flight or not committed at an incident.
+func (c *checker) checkRepeat(w *webhook, id string, q *request, chains []*chain) {
+	most := 0
+	for _, ch := range chains {
+		n := ch.tried()
+		if end := ch.end(); end == nil || end.Number == 0 {
+			n++
+		}
+		most = max(most, n)
+	}
+	switch {
+	case q.Attempt < 1 || q.Attempt > most:
+		c.broken(OneChain, w.id, id, "the request at %s carries attempt number %d, which the log allows up to %d", clock(q.Start), q.Attempt, most)
+	case !c.explained(q):
+		c.broken(Repeats, w.id, id, "the request at %s, attempt %d, is not in the log, and no incident explains it", clock(q.Start), q.Attempt)
+	default:
+		c.report.Extra++
+	}
+}
+
+// explained: it was in flight during an incident, or had ended so shortly before
+// that its outcome may not have been committed.
+func (c *checker) explained(q *request) bool {
+	for _, i := range c.Incidents {
+		if q.Start.After(i.To.Add(c.Slack)) {
+			continue
+		}
+		if q.End.IsZero() || !q.End.Before(i.From.Add(-c.uncommitted()-c.Slack)) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkOrder: the first requests of a webhook's events arrive in the order of
+// the partition. What is parked keeps its order, so resuming changes nothing.
+// Events that share an id can't be told apart, and are left out.
+func (c *checker) checkOrder() {
+	c.each(func(w *webhook) {
+		if w.rules.AnyOrder {
+			return
+		}
+		first := map[*request]*chain{}
+		for _, ch := range w.chains {
+			if ch.firstAt != nil && ch.firstAt.Attempt == 1 {
+				first[ch.firstAt] = ch
+			}
+		}
+		var newest *chain
+		for _, q := range w.requests {
+			ch := first[q]
+			switch {
+			case ch == nil:
+			case newest == nil || ch.event.Place.Offset > newest.event.Place.Offset:
+				newest = ch
+			default:
+				c.brokenFor(ch, Order, "its first request arrived at %s, after that of %q at %s, which lies behind it in the partition (%s and %s)",
+					clock(q.Start), newest.event.ID, clock(newest.firstAt.Start), ch.event.Place, newest.event.Place)
+			}
+		}
+	})
+}
+
+// checkOverlap: one request at a time, where the webhook asks for that. Requests
+// without an answer are left out, because their receiver doesn't know when their
+// sender gave them up; those that an incident explains, because they may be of
+// two senders.
+func (c *checker) checkOverlap() {
+	c.each(func(w *webhook) {
+		if w.rules.AnyOrder {
+			return
+		}
+		var before *request
+		for _, q := range w.requests {
+			if before != nil && q.Start.Before(before.End) && !c.explained(q) && !c.explained(before) {
+				c.broken(Policy, w.id, q.ID, "its request at %s arrived while one for %q was in flight until %s", clock(q.Start), before.ID, clock(before.End))
+			}
+			if q.Status > 0 && (before == nil || q.End.After(before.End)) {
+				before = q
+			}
+		}
+	})
+}
+
+// checkDueTimes: a retry is due when the policy says, and starts not before.
+func (c *checker) checkDueTimes() {
+	c.each(func(w *webhook) {
+		for _, ch := range w.chains {
+			for _, a := range ch.attempts {
+				if a.Number > 1 && a.Started.Before(a.DueAt) {
+					c.brokenFor(ch, OnTime, "attempt %d started at %s, and was due at %s", a.Number, clock(a.Started), clock(a.DueAt))
+				}
+				if a.Outcome == record.Failed {
+					c.checkDelay(ch, a)
+				}
+			}
+		}
+		for _, q := range w.requests {
+			if due, ok := w.dueOf(q); ok && q.Start.Before(due) {
+				c.broken(OnTime, w.id, q.ID, "the request at %s, attempt %d, was due at %s", clock(q.Start), q.Attempt, clock(due))
+			}
+		}
+	})
+}
+
+func (c *checker) checkDelay(ch *chain, a Attempt) {
+	least, most := c.rules(ch.event.Webhook).Delay(a.Number)
+	switch delay := a.NextDueAt.Sub(a.ended()); {
+	case a.NextDueAt.IsZero() && a.Next == record.NextParked: // it goes when the webhook does
+	case delay < least:
+		c.brokenFor(ch, Policy, "attempt %d ended at %s and the next is due %s later, the policy has at least %s", a.Number, clock(a.ended()), delay, least)
+	case delay > most+c.Slack+rounding:
+		c.brokenFor(ch, Policy, "attempt %d ended at %s and the next is due %s later, the policy has at most %s", a.Number, clock(a.ended()), delay, most)
+	}
+}
+
+// dueOf is before when a request, repeated or not, must not arrive: the due time
+// in the retry record that it came from.
+func (w *webhook) dueOf(q *request) (time.Time, bool) {
+	chains := w.alive(q.ID)
+	if len(chains) != 1 {
+		return time.Time{}, false
+	}
+	for _, x := range chains[0].waiting {
+		if x.Tier > 0 && x.Attempts == q.Attempt-1 {
+			return x.DueAt, true
+		}
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,42 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// nearest returns the known key with the fewest edits to the given one; among equals the first in the struct's order. A key inside
+// the section of that name counts as nearest: who sets kafka meant something in it.
+func (f fields) nearest(key string) string {
+	best, bestDistance := "", -1
+	for _, field := range f.list {
+		if strings.HasPrefix(field.Key, key+delimiter) {
+			return field.Key
+		}
+		if d := distance(key, field.Key); bestDistance < 0 || d < bestDistance {
+			best, bestDistance = field.Key, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: single insertions, deletions and replacements.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = slices.Min([]int{replaced, row[j] + 1, row[j+1] + 1})
+		}
+	}
+	return row[len(b)]
+}

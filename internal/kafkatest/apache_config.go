@@ -1,0 +1,113 @@
+package kafkatest
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	mathrand "math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const apacheBrokers = 3
+
+// newNodes writes the configuration of all brokers. Nothing is started.
+func newNodes(dir, java, jars string, cfg apacheConfig) ([]*node, error) {
+	ports, err := freePorts(2 * apacheBrokers)
+	if err != nil {
+		return nil, err
+	}
+	id := clusterID()
+	var nodes []*node
+	var voters []string
+	for i := range apacheBrokers {
+		home := filepath.Join(dir, fmt.Sprint(i))
+		nodes = append(nodes, &node{
+			id: i, broker: ports[2*i], controller: ports[2*i+1], clusterID: id, features: cfg.features,
+			java: java, classpath: filepath.Join(jars, "*"), dir: home, log: filepath.Join(home, "broker.log"),
+		})
+		voters = append(voters, fmt.Sprintf("%d@127.0.0.1:%d", i, ports[2*i+1]))
+	}
+	for _, n := range nodes {
+		if err := os.Mkdir(n.dir, 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(n.config(), []byte(n.properties(voters)), 0o644); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(filepath.Join(n.dir, "log4j2.properties"), []byte(log4j), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, nil
+}
+
+// properties is Kafka's configuration. What differs from a default of Kafka is
+// said why.
+func (n *node) properties(voters []string) string {
+	return fmt.Sprintf(`process.roles=broker,controller
+node.id=%d
+controller.quorum.voters=%s
+listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d
+advertised.listeners=PLAINTEXT://%s
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs=%s
+# As a careful operator has it.
+default.replication.factor=3
+min.insync.replicas=2
+auto.create.topics.enable=false
+# A test's first member need not wait 3 s for a second.
+group.initial.rebalance.delay.ms=0
+# By default a dead transaction can hold readers for its timeout and 10 s more.
+transaction.abort.timed.out.transaction.cleanup.interval.ms=1000
+# By default 50 each, which three small brokers would open at their first use.
+offsets.topic.num.partitions=4
+transaction.state.log.num.partitions=4
+share.coordinator.state.topic.num.partitions=1
+# Tests run on few cores; the defaults are for brokers that have a machine.
+num.network.threads=2
+num.io.threads=4
+num.replica.fetchers=1
+log.cleaner.dedupe.buffer.size=8388608
+`, n.id, strings.Join(voters, ","), n.addr(), n.controller, n.addr(), filepath.Join(n.dir, "data"))
+}
+
+const log4j = `rootLogger.level = WARN
+rootLogger.appenderRef.out.ref = OUT
+appender.out.type = Console
+appender.out.name = OUT
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %d{HH:mm:ss.SSS} %-5p %m (%c{1})%n%xEx
+`
+
+// clusterID is a UUID as Kafka writes it. One that begins with a dash would look
+// like an option of the format command.
+func clusterID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	b[0] &= 0x7f
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// freePorts finds ports on 127.0.0.1 that nobody listens to. They lie below the
+// range from which Linux serves port 0 and outgoing connections (32768 on), so
+// that the port of a broker that was killed is still free when it comes back.
+func freePorts(count int) ([]int, error) {
+	var ports []int
+	for range 1000 {
+		port := 20000 + mathrand.IntN(12000)
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		// Held until all are found: no port comes twice.
+		defer ln.Close()
+		if ports = append(ports, port); len(ports) == count {
+			return ports, nil
+		}
+	}
+	return nil, fmt.Errorf("found only %d free ports of %d on 127.0.0.1", len(ports), count)
+}
