@@ -29,9 +29,11 @@ help: ## list the targets
 build: ## build bin/reenvio
 	$(GO) build -trimpath -ldflags '-s -w -X main.release=$(VERSION)' -o bin/reenvio ./cmd/reenvio
 
+# With job control (set -m) the program has the terminal to itself: Ctrl-C reaches it alone and it ends in good order, where make would
+# call the run a failure.
 .PHONY: run
-run: ## everything in one process: broker, dispatcher, sample receiver (Ctrl-C ends it)
-	$(GO) run ./cmd/reenvio dev
+run: build ## everything in one process: broker, dispatcher, sample receiver (Ctrl-C ends it)
+	@set -m; bin/reenvio dev || exit
 
 ## Tests
 

@@ -34,7 +34,7 @@ func (r *receiver) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 
 // expect begins a measurement of n requests.
 func (r *receiver) expect(n int) *meter {
-	m := &meter{want: int64(n), done: make(chan struct{})}
+	m := &meter{want: int64(n), done: make(chan struct{}), progress: make(chan struct{}, 1)}
 	r.meter.Store(m)
 	return m
 }
@@ -47,10 +47,19 @@ type meter struct {
 	first atomic.Int64 // unix ns
 	took  time.Duration
 	done  chan struct{}
+
+	progress chan struct{} // every so many requests
 }
 
 func (m *meter) tick() {
-	switch m.seen.Add(1) {
+	n := m.seen.Add(1)
+	if n%batch == 0 {
+		select {
+		case m.progress <- struct{}{}:
+		default:
+		}
+	}
+	switch n {
 	case 1:
 		m.first.Store(time.Now().UnixNano())
 	case m.want:

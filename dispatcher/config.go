@@ -24,12 +24,12 @@ const (
 
 // Config is the dispatcher's part of the configuration.
 type Config struct {
-	Group          string        `koanf:"group" doc:"consumer group, and the beginning of the transactional ids; one per topic set"`
-	Cycle          time.Duration `koanf:"cycle" doc:"how often outcomes are committed; shorter means fewer repeated requests after a crash, and more transactions"`
-	DrainTimeout   time.Duration `koanf:"drain_timeout" doc:"how long requests in flight may still run when a number is given up; at most 45s"`
-	MaxInFlight    int           `koanf:"max_in_flight" doc:"requests in flight at once, over all webhooks"`
-	MaxUncommitted time.Duration `koanf:"max_uncommitted" doc:"no request starts while an outcome has been waiting longer than this to be committed"`
-	LeaveOnStop    bool          `koanf:"leave_on_stop" doc:"leave the group at a clean stop, so that others take over at once; false keeps the numbers for a restart within the session timeout"`
+	Group          string        `koanf:"group" doc:"Consumer group, and the beginning of the transactional ids. The same in all dispatchers of one set of topics, and in no others."`
+	Cycle          time.Duration `koanf:"cycle" doc:"How often outcomes are committed. Shorter means fewer requests made again after a crash, and more transactions. 5ms to 5s."`
+	DrainTimeout   time.Duration `koanf:"drain_timeout" doc:"How long requests in flight may still run when a number is given up or the process stops; what runs longer is cut, and made again by the next owner. 0s to 45s. Supervisors must wait 20s longer before they kill."`
+	MaxInFlight    int           `koanf:"max_in_flight" doc:"Requests in flight at once, over all webhooks; each costs a connection and some memory. 1 to 1000000."`
+	MaxUncommitted time.Duration `koanf:"max_uncommitted" doc:"No request starts while an outcome has waited longer than this to be committed: it bounds what a crash repeats while Kafka is in trouble. 100ms to 30s."`
+	LeaveOnStop    bool          `koanf:"leave_on_stop" doc:"Leave the group at a clean stop, so that others take over at once. With false the numbers wait for a restart, at most the session timeout of 10s."`
 }
 
 // Defaults are the values of the contract.

@@ -23,25 +23,29 @@ type batch struct {
 }
 
 // cycle commits what the numbers have decided, every dispatcher.cycle when there
-// is something. A cycle that takes longer is followed at once by the next.
+// is something. A cycle that takes longer is followed at once by the next; while
+// nothing is decided, nothing turns.
 type cycle struct {
 	d *Dispatcher
 
 	mu      sync.Mutex
 	n       uint64
 	turn    chan struct{} // closed after each turn
-	nowBell chan struct{}
-	failing string // why the last turn committed nothing; "" when it did
+	work    chan struct{} // something was decided
+	hurry   chan struct{} // somebody waits for it
+	failing string        // why the last turn committed nothing; "" when it did
 }
 
 func newCycle(d *Dispatcher) *cycle {
-	return &cycle{d: d, turn: make(chan struct{}), nowBell: make(chan struct{}, 1)}
+	return &cycle{d: d, turn: make(chan struct{}), work: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
 }
 
 // now asks for a turn at once.
-func (c *cycle) now() {
+func (c *cycle) now() { ring(c.hurry) }
+
+func ring(bell chan struct{}) {
 	select {
-	case c.nowBell <- struct{}{}:
+	case bell <- struct{}{}:
 	default:
 	}
 }
@@ -54,28 +58,33 @@ func (c *cycle) turned() <-chan struct{} {
 }
 
 func (c *cycle) run(ctx context.Context) {
-	timer := time.NewTimer(c.d.cfg.Cycle)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var pause time.Duration // after a failure: up to a second, so as not to beat on a cluster in trouble
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-c.work:
+		case <-c.hurry:
+			ring(c.hurry)
+		}
+		hurry := c.hurry
+		if pause > 0 {
+			hurry = nil
+		}
+		select {
+		case <-ctx.Done():
+			return
 		case <-timer.C:
-		case <-c.nowBell:
-			if pause > 0 {
-				select {
-				case <-ctx.Done():
-					return
-				case <-timer.C:
-				}
-			}
+		case <-hurry:
 		}
 		began := time.Now()
 		if c.once(ctx) {
 			pause = 0
 		} else {
 			pause = min(max(2*pause, c.d.cfg.Cycle), time.Second)
+			ring(c.work)
 		}
 		timer.Reset(max(0, max(c.d.cfg.Cycle, pause)-time.Since(began)))
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 // die ends an event without a request (or without one more).
-func (n *number) die(now time.Time, it *item, reason record.DeathReason, message string, e *endpoint) {
+func (n *number) die(now time.Time, it *item, reason record.DeathReason, message string) {
 	a := n.attemptOf(it)
 	a.Outcome, a.Next, a.Error = record.Dead, record.NextNone, string(reason)+": "+message
 	n.log.Warn("event died", "webhook", it.Webhook, "event", it.ID, "reason", string(reason), "error", message, "source", it.Source.String())
 	n.d.metrics.attempt(a, string(reason))
 	n.d.metrics.dead.WithLabelValues(string(reason)).Inc()
-	n.decide(now, it, n.attemptRecord(it, a), n.deadLetter(it, n.death(now, reason, message, e, nil)))
+	n.decide(now, it, n.attemptRecord(it, a), n.deadLetter(it, n.death(now, reason, message, nil, nil)))
 }
 
 func (n *number) death(now time.Time, reason record.DeathReason, message string, e *endpoint, res *delivery.Result) record.Death {

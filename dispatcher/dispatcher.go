@@ -154,7 +154,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 }
 
 func (d *Dispatcher) start(ctx context.Context) (err error) {
-	if d.plain, err = d.client(); err != nil {
+	if d.plain, err = d.client("plain"); err != nil {
 		return err
 	}
 	adm := kadm.NewClient(d.plain)
@@ -177,16 +177,15 @@ func (d *Dispatcher) start(ctx context.Context) (err error) {
 	if err := d.txn.connect(ctx); err != nil {
 		return err
 	}
-	fetching, err := d.client(
+	fetching, err := d.client("fetch",
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(),               // the end of endpoints-p is a marker, and must be seen
-		kgo.FetchMaxWait(250*time.Millisecond), // a resumed partition waits for the fetch under way
+		kgo.FetchMaxWait(500*time.Millisecond), // a resumed partition waits for the fetch under way
 		// Large enough never to cut an answer short of a partition: the embedded broker
 		// then forgets to say which transactions in it were aborted.
 		kgo.FetchMaxBytes(min(1<<30, fetchBytes*int32(len(d.topics)+1)*d.topo.Partitions())),
 		kgo.FetchMaxPartitionBytes(fetchBytes),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.MetadataMinAge(100*time.Millisecond), // what is added is fetched after the next metadata
 	)
 	if err != nil {
 		return err
@@ -202,7 +201,7 @@ const fetchBytes = 256 << 10
 
 // join makes us a member of the group. The group client fetches nothing: see fetcher.
 func (d *Dispatcher) join() (err error) {
-	d.group, err = d.client(
+	d.group, err = d.client("group",
 		kgo.ConsumerGroup(d.cfg.Group),
 		kgo.ConsumeTopics(d.topics...),
 		kgo.InstanceID(d.instance),
@@ -262,11 +261,13 @@ func (d *Dispatcher) beatNow() {
 	}
 }
 
-func (d *Dispatcher) client(more ...kgo.Opt) (*kgo.Client, error) {
+// client makes a Kafka client; name is what metrics call it.
+func (d *Dispatcher) client(name string, more ...kgo.Opt) (*kgo.Client, error) {
 	opts, err := kafka.Options(d.options.Kafka, d.log)
 	if err != nil {
 		return nil, err
 	}
+	opts = append(opts, kgo.WithHooks(d.metrics.clientMetrics(name)))
 	cl, err := kgo.NewClient(append(opts, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("making a Kafka client: %w", err)
@@ -276,7 +277,7 @@ func (d *Dispatcher) client(more ...kgo.Opt) (*kgo.Client, error) {
 
 // newProducer makes the client that writes transactions.
 func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
-	return d.client(
+	return d.client("transactions",
 		kgo.TransactionalID(id),
 		kgo.TransactionTimeout(transactionTimeout),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), // by number, never hashed again
@@ -285,9 +286,6 @@ func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
 		kgo.ProducerBatchMaxBytes(64<<20),
 		kgo.BrokerMaxWriteBytes(100<<20),
 		kgo.ProducerBatchCompression(kgo.SnappyCompression()), // the cheapest in CPU, and known everywhere
-		// A produce soon after the end of a transaction can be answered
-		// CONCURRENT_TRANSACTIONS; kgo then waits for the next metadata.
-		kgo.MetadataMinAge(100*time.Millisecond),
 		kgo.ProducerLinger(0),
 		kgo.MaxBufferedRecords(1<<20),
 		kgo.UnknownTopicRetries(-1),

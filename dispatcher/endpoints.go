@@ -136,7 +136,7 @@ func (n *number) bury(now time.Time, w *webhook) {
 		it, _ := w.next()
 		it.queued = false
 		n.flow.lanes.remove(it.bytes)
-		n.die(now, it, record.WebhookDeleted, "the webhook was deleted", nil)
+		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 	}
 	if w.paused() {
 		n.paused--
@@ -203,7 +203,7 @@ func (n *number) answer(now time.Time, c existence) {
 			later = append(later, it)
 			continue
 		}
-		n.die(now, it, record.WebhookUnknown, "no webhook of this id exists; the event can be redriven once it does", nil)
+		n.die(now, it, record.WebhookUnknown, "no webhook of this id exists; the event can be redriven once it does")
 	}
 	for _, it := range later { // they came after the question: it is asked again for them
 		n.arrive(now, it)

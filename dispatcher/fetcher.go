@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -23,7 +24,6 @@ type fetcher struct {
 
 	mu      sync.Mutex
 	sinks   map[int32]*number
-	paused  map[int32]map[string]bool
 	polls   uint64
 	begun   *sync.Cond // a poll has begun
 	stop    context.CancelFunc
@@ -31,7 +31,7 @@ type fetcher struct {
 }
 
 func newFetcher(d *Dispatcher, cl *kgo.Client) *fetcher {
-	f := &fetcher{d: d, cl: cl, sinks: map[int32]*number{}, paused: map[int32]map[string]bool{}}
+	f := &fetcher{d: d, cl: cl, sinks: map[int32]*number{}}
 	f.begun = sync.NewCond(&f.mu)
 	return f
 }
@@ -79,30 +79,21 @@ func (f *fetcher) remove(n *number) {
 		gone[topic] = []int32{n.p}
 	}
 	f.cl.RemoveConsumePartitions(gone)
-	for topic := range f.paused[n.p] { // kgo keeps pauses beyond a removal
-		f.cl.ResumeFetchPartitions(map[string][]int32{topic: {n.p}})
-	}
-	delete(f.paused, n.p)
+	f.cl.ResumeFetchPartitions(gone) // kgo keeps pauses beyond a removal
 }
 
-// hold pauses or resumes one topic of n.
-func (f *fetcher) hold(n *number, topic string, hold bool) {
+// pause stops fetching one topic of n, release goes on with it.
+func (f *fetcher) pauseLocked(n *number, s *stream) {
+	s.paused.Store(true)
+	f.cl.PauseFetchPartitions(map[string][]int32{s.topic: {n.p}})
+}
+
+func (f *fetcher) release(n *number, s *stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sinks[n.p] != n || f.paused[n.p][topic] == hold {
-		return
+	if f.sinks[n.p] == n && s.paused.CompareAndSwap(true, false) {
+		f.cl.ResumeFetchPartitions(map[string][]int32{s.topic: {n.p}})
 	}
-	one := map[string][]int32{topic: {n.p}}
-	if hold {
-		if f.paused[n.p] == nil {
-			f.paused[n.p] = map[string]bool{}
-		}
-		f.paused[n.p][topic] = true
-		f.cl.PauseFetchPartitions(one)
-		return
-	}
-	delete(f.paused[n.p], topic)
-	f.cl.ResumeFetchPartitions(one)
 }
 
 func (f *fetcher) run(ctx context.Context) {
@@ -136,7 +127,16 @@ func (f *fetcher) route(fetches kgo.Fetches) {
 		if n == nil || len(p.Records) == 0 {
 			return
 		}
-		n.inbox.post(func() { n.fetched(p.Topic, p.Records, p.HighWatermark) })
+		stream := n.streams[p.Topic]
+		if stream == nil {
+			n.inbox.post(func() { n.endpointRecords(time.Now(), p.Records) })
+			return
+		}
+		ahead := stream.ahead.Add(int64(len(p.Records)))
+		n.inbox.post(func() { stream.fetched(p.Records, p.HighWatermark) })
+		if ahead > aheadLimit && !stream.paused.Load() {
+			f.pauseLocked(n, stream)
+		}
 	})
 }
 

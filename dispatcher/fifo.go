@@ -23,6 +23,11 @@ func (q *fifo[T]) peek() (v T, ok bool) {
 	return v, false
 }
 
+// front is up to n of those that would come next, of what was pushed.
+func (q *fifo[T]) front(n int) []T {
+	return q.items[q.first:min(q.first+n, len(q.items))]
+}
+
 func (q *fifo[T]) pop() (v T, ok bool) {
 	var zero T
 	if i := len(q.head) - 1; i >= 0 {

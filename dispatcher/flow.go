@@ -12,18 +12,31 @@ import (
 const (
 	laneLimit = 1_000 // first attempts queued for one webhook
 
-	lanesRecords = 10_000 // queued in all lanes of a number
+	// Queued in all lanes of a number. Below behindLimit, so that a backlog that is
+	// spread evenly pauses fetching, and is not parked for being long.
+	lanesRecords = 3_000
 	lanesBytes   = 8 << 20
 	dueRecords   = 50_000 // waiting in the due queue
 	dueBytes     = 16 << 20
+
+	// How long full lanes may keep a number from fetching, while the events of the
+	// others wait in Kafka behind them: then the longest lanes that wait for a slow
+	// answer are parked, and after a while the longest whatever they wait for. (A
+	// backlog of quick webhooks is only slow because all of it is there at once.)
+	shedSlowAfter = time.Second
+	shedAnyAfter  = 5 * time.Second
+	slowAnswer    = 100 * time.Millisecond
 
 	// behindLimit is how far a queued event may lie behind the newest fetched one,
 	// in offsets, before its lane is parked: a quarter of the half-done window of
 	// 20,000 that the metadata of an offset commit is sure to hold.
 	behindLimit = 5_000
 
-	// fetchAhead is how many more offsets a fetch may bring before the next look.
-	fetchAhead = 10_000
+	// aheadLimit is how many fetched records of a topic may wait to be looked at. A
+	// fetch brings thousands at once when they are small and compressed well.
+	aheadLimit = 2_000
+	// takeChunk is how many are taken between two looks at the bounds.
+	takeChunk = 256
 )
 
 type amount struct {
@@ -36,15 +49,13 @@ func (a *amount) remove(bytes int) { a.records--; a.bytes -= bytes }
 
 func (a amount) over(records, bytes int) bool { return a.records > records || a.bytes > bytes }
 
-// flow counts what a number holds, and pauses fetching when that is too much.
+// flow counts what a number holds.
 type flow struct {
 	lanes   amount                // in lanes, whatever their origin
 	retries amount                // in the due queue
 	waiting map[time.Duration]int // records in the due queue, by tier
 	aging   fifo[*item]           // queued events in the order of their offsets
-
-	end  map[string]int64  // high watermarks, as last seen
-	held map[string]string // why fetching a topic is paused
+	full    time.Time             // since when lanes have been full
 }
 
 // waits and leaves count the due queue.
@@ -58,55 +69,46 @@ func (f *flow) leaves(tier time.Duration, it *item) {
 	f.retries.remove(it.bytes)
 }
 
-// control pauses and resumes fetching, topic by topic, with hysteresis.
-func (n *number) control() {
-	if n.flow.lanes.over(lanesRecords, lanesBytes) {
-		n.shed(time.Now())
+// lower is a limit for what has reached it already: it must fall by a sixth.
+func lower(reached bool, limit int) int {
+	if reached {
+		return limit - limit/6
 	}
-	half := func(held bool, limit int) int {
-		if held {
-			return limit / 2
-		}
-		return limit
-	}
-	for _, topic := range n.d.topics {
-		if topic == n.d.topo.Commands() {
-			continue // few, and they must come through
-		}
-		held := n.flow.held[topic] != ""
-		why := ""
-		switch {
-		case topic == n.d.topo.Events() && n.flow.lanes.over(half(held, lanesRecords), half(held, lanesBytes)):
-			why = "its lanes are full"
-		case topic != n.d.topo.Events() && n.flow.retries.over(half(held, dueRecords), half(held, dueBytes)):
-			why = "its due queue is full"
-		case !n.out.fits(topic, fetchAhead):
-			why = "too much of it is half done"
-		case n.blocked != "":
-			why = n.blocked
-		}
-		n.flow.held[topic] = why
-		if (why != "") != held {
-			n.log.Debug("fetching paused or resumed", "topic", topic, "paused", !held, "reason", why)
-			n.d.fetch.hold(n, topic, !held)
-		}
-	}
+	return limit
 }
 
-// shed parks the longest lanes until the others have room.
+// shed parks the longest lanes when they have been full for too long.
 func (n *number) shed(now time.Time) {
-	for n.flow.lanes.over(lanesRecords/2, lanesBytes/2) {
+	full := !n.flow.full.IsZero()
+	if !n.flow.lanes.over(lower(full, lanesRecords), lower(full, lanesBytes)) {
+		n.flow.full = time.Time{}
+		return
+	}
+	if !full {
+		n.flow.full = now
+	}
+	fullFor := now.Sub(n.flow.full)
+	if fullFor < shedSlowAfter {
+		return
+	}
+	for n.flow.lanes.over(lower(true, lanesRecords), lower(true, lanesBytes)) {
 		var longest *webhook
 		for _, w := range n.webhooks {
-			if w.parkable() && (longest == nil || w.queue.len() > longest.queue.len()) {
+			if w.parkable() && (fullFor >= shedAnyAfter || w.slow(now)) && (longest == nil || w.queue.len() > longest.queue.len()) {
 				longest = w
 			}
 		}
 		if longest == nil {
 			return
 		}
+		n.log.Info("lane parked, lanes were full", "webhook", longest.id, "queued", longest.queue.len(), "full_for", fullFor.Round(time.Millisecond).String())
 		n.parkQueue(now, longest, record.ParkOverflow)
 	}
+}
+
+// slow: whether its lane stands still for longer than a quick answer takes.
+func (w *webhook) slow(now time.Time) bool {
+	return w.inFlight > 0 && now.Sub(w.startedAt) >= slowAnswer || now.Before(w.notBefore)
 }
 
 // parkable: whether its queue holds events. What came back from parked is bounded

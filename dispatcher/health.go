@@ -6,7 +6,7 @@ import (
 )
 
 // stuckAfter is when a number's goroutine that has not turned counts as stuck. It
-// turns each second at least, whatever Kafka or the endpoints do.
+// turns each 10 s at least, whatever Kafka or the endpoints do.
 const stuckAfter = time.Minute
 
 // Live gives the reasons to restart the process; none when it is well. Waiting for

@@ -12,31 +12,19 @@ import (
 	retrytiers "github.com/reenvio/reenvio/retry-tiers"
 )
 
-// fetched takes what was polled of one topic of the number.
-func (n *number) fetched(topic string, records []*kgo.Record, highWatermark int64) {
-	now := time.Now()
-	if topic == n.d.topo.Endpoints() {
-		n.endpointRecords(now, records)
+// take looks at one record of one of the number's topics.
+func (n *number) take(now time.Time, r *kgo.Record) {
+	if r.Attrs.IsControl() || !n.out.received(r.Topic, r.Offset) {
 		return
 	}
-	if n.draining {
-		return
+	switch r.Topic {
+	case n.d.topo.Events():
+		n.event(now, r)
+	case n.d.topo.Commands():
+		n.command(now, r)
+	default:
+		n.waiting(now, r)
 	}
-	n.flow.end[topic] = highWatermark
-	for _, r := range records {
-		if r.Attrs.IsControl() || !n.out.received(topic, r.Offset) {
-			continue
-		}
-		switch topic {
-		case n.d.topo.Events():
-			n.event(now, r)
-		case n.d.topo.Commands():
-			n.command(now, r)
-		default:
-			n.waiting(now, r)
-		}
-	}
-	n.parkBehind(now)
 }
 
 // item wraps a delivery read from r.
@@ -58,7 +46,7 @@ func (n *number) guard(it *item, f func()) {
 			if it.decided { // where it goes is settled: it must not go there twice
 				return
 			}
-			n.die(time.Now(), it, record.InvalidRecord, fmt.Sprintf("panic: %v", p), nil)
+			n.die(time.Now(), it, record.InvalidRecord, fmt.Sprintf("panic: %v", p))
 		}
 	}()
 	f()
@@ -74,9 +62,9 @@ func (n *number) event(now time.Time, r *kgo.Record) {
 		}
 		switch right := n.d.topo.PartitionFor(d.Webhook); {
 		case err != nil:
-			n.die(now, it, record.InvalidRecord, problem(err), nil)
+			n.die(now, it, record.InvalidRecord, problem(err))
 		case right != n.p && d.Moved != nil:
-			n.die(now, it, record.InvalidRecord, fmt.Sprintf("in partition %d again after a move: the partitioners differ on its key", n.p), nil)
+			n.die(now, it, record.InvalidRecord, fmt.Sprintf("in partition %d again after a move: the partitioners differ on its key", n.p))
 		case right != n.p:
 			n.d.metrics.misrouted.Inc()
 			n.decide(now, it, n.outgoing(it, d.MovedRecord(n.d.topo.Events(), right)))
@@ -99,7 +87,7 @@ func (n *number) waiting(now time.Time, r *kgo.Record) {
 	it := n.item(d, r)
 	n.guard(it, func() {
 		if err != nil {
-			n.die(now, it, record.InvalidRecord, problem(err), nil)
+			n.die(now, it, record.InvalidRecord, problem(err))
 			return
 		}
 		if len(d.Repaired) > 0 {
@@ -119,7 +107,7 @@ func (n *number) waiting(now time.Time, r *kgo.Record) {
 func (n *number) hop(now time.Time, w waiting) {
 	n.guard(w.item, func() {
 		if n.endpoints.deleted(w.item.Webhook) {
-			n.die(now, w.item, record.WebhookDeleted, "the webhook was deleted while the event waited for its next attempt", nil)
+			n.die(now, w.item, record.WebhookDeleted, "the webhook was deleted while the event waited for its next attempt")
 			return
 		}
 		tier := n.d.line.Tier(w.due.Sub(now))
@@ -134,7 +122,7 @@ func (n *number) arrive(now time.Time, it *item) {
 	defer n.forget(w)
 	e, known := n.endpoints.get(it.Webhook)
 	if known && e.deleted() {
-		n.die(now, it, record.WebhookDeleted, "the webhook was deleted", nil)
+		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 		return
 	}
 	if known {
@@ -158,6 +146,7 @@ func (n *number) arrive(now time.Time, it *item) {
 	case w.queue.len() >= laneLimit:
 		w.queue.push(it)
 		n.flow.lanes.add(it.bytes)
+		n.log.Info("lane parked, it was full", "webhook", w.id, "queued", w.queue.len())
 		n.parkQueue(now, w, record.ParkOverflow)
 		return
 	default:

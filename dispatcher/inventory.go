@@ -70,7 +70,7 @@ func (n *number) inventory(now time.Time) inventory {
 		i.waiting[tier] = count
 	}
 	events := n.d.topo.Events()
-	i.backlog = max(0, n.flow.end[events]-n.out.position(events)) // not yet fetched; counts markers too
+	i.backlog = max(0, n.streams[events].end-n.out.position(events)) // not yet fetched; counts markers too
 	for _, w := range n.webhooks {
 		i.parked += w.parkedCount()
 		if w.lane() > 0 {

@@ -95,8 +95,11 @@ func (d *Dispatcher) heartbeat(ctx context.Context) {
 	}
 	switch err := kerr.ErrorForCode(resp.ErrorCode); {
 	case err == nil, errors.Is(err, kerr.RebalanceInProgress):
+		held := d.lease.holds(member, time.Now())
 		d.lease.renew(member, sent)
-		d.ownership.wakeAll()
+		if !held {
+			d.ownership.wakeAll() // what waited for the lease goes on
+		}
 	case errors.Is(err, kerr.FencedInstanceID):
 		d.fail(d.twin())
 	default:

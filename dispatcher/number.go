@@ -36,6 +36,8 @@ type number struct {
 	requests     context.Context // ends when what is in flight must end
 	cutRequests  context.CancelFunc
 	waitsForSlot bool // guarded by slots
+	keptSlot     bool // guarded by slots: one that came free is kept for it
+	streams      map[string]*stream
 	inFlight     atomic.Int32
 
 	// Owned by the goroutine.
@@ -87,7 +89,11 @@ func newNumber(d *Dispatcher, p int32, serial uint64, member string, former <-ch
 	n.ctx, n.cancel = context.WithCancelCause(d.ctx)
 	n.requests, n.cutRequests = context.WithCancel(context.WithoutCancel(d.ctx))
 	n.out.states = map[string]record.State{}
-	n.out.carrier = d.topo.Commands()
+	n.out.carrier, n.out.bell = d.topo.Commands(), d.cycle.work
+	n.streams = map[string]*stream{}
+	for _, topic := range d.topics {
+		n.streams[topic] = &stream{topic: topic}
+	}
 	n.reset()
 	n.turnAt.Store(time.Now().UnixNano())
 	return n
@@ -155,17 +161,22 @@ func (n *number) step(f func()) {
 	f()
 }
 
+// idleTurn is how long a number without work sleeps: it turns all the same, so that
+// a stuck one can be told from an idle one.
+const idleTurn = 10 * time.Second
+
 // turn does what has become possible, and tells when to look again at the latest.
 func (n *number) turn(now time.Time) time.Duration {
 	if n.draining {
+		n.d.slots.leave(n)
 		n.checkDrained()
-		return time.Second
+		return idleTurn
 	}
+	n.takeIn(now)
 	n.leaveDue(now)
 	n.startReady(now)
 	n.readParked(now)
-	n.control()
-	wait := time.Second
+	wait := idleTurn
 	if due, _, ok := n.due.Peek(); ok {
 		wait = min(wait, max(0, due.Sub(now)))
 	}

@@ -44,6 +44,7 @@ type outbox struct {
 	states   map[string]record.State // by webhook: only the latest is written
 	notes    *record.NumberState
 	trackers map[string]*tracker.Tracker // by topic
+	answered map[string]bool             // topics whose begin a person has named: committed, so that it is asked once
 	bytes    int
 	since    time.Time // when the oldest outcome in it was decided
 	frozen   *part     // what an open transaction holds
@@ -52,6 +53,7 @@ type outbox struct {
 	// metadata of a committed offset names its cycle, and by that a cycle whose
 	// answer was lost is found again.
 	carrier string
+	bell    chan struct{} // rung when there is something to commit
 }
 
 // part is what one number has in one batch.
@@ -95,6 +97,7 @@ func (b *outbox) decide(now time.Time, d decision) {
 	for _, p := range d.done {
 		b.trackers[p.topic].Complete(p.offset)
 	}
+	ring(b.bell)
 	if b.since.IsZero() && (len(d.records) > 0 || len(d.states) > 0) {
 		b.since = now
 	}
@@ -107,13 +110,12 @@ func (b *outbox) received(topic string, offset int64) bool {
 	return b.trackers[topic].Received(offset)
 }
 
-// fits: whether n more offsets of topic can be fetched, and their set is sure to
-// fit the metadata of a commit however they complete.
-func (b *outbox) fits(topic string, n int) bool {
+// fits: whether n more records of topic, the last at offset last, can be received,
+// and their set is sure to fit the metadata of a commit however they complete.
+func (b *outbox) fits(topic string, n int, last int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.trackers[topic]
-	return t.Fits(n, t.Position()+int64(n))
+	return b.trackers[topic].Fits(n, last)
 }
 
 // position is one after the newest record received of topic.
@@ -131,7 +133,7 @@ func (b *outbox) freeze() *part {
 	defer b.mu.Unlock()
 	offsets := map[string]tracker.Snapshot{}
 	for topic, t := range b.trackers {
-		if t.Changed() {
+		if t.Changed() || b.answered[topic] {
 			offsets[topic] = t.Snapshot()
 		}
 	}
@@ -153,6 +155,7 @@ func (b *outbox) committed() {
 	defer b.mu.Unlock()
 	for topic, s := range b.frozen.offsets {
 		b.trackers[topic].Committed(s)
+		delete(b.answered, topic)
 	}
 	b.frozen = nil
 }
@@ -190,7 +193,7 @@ func (b *outbox) empty() bool {
 			return false
 		}
 	}
-	return true
+	return len(b.answered) == 0
 }
 
 // len is how many records are not committed yet.

@@ -24,6 +24,7 @@ func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res d
 		n.hold(now, w, time.Second)
 		n.backToLane(now, w, it)
 		return
+	case delivery.ClassDelivered, delivery.ClassFailed, delivery.ClassPermanent, delivery.ClassGone:
 	}
 	it.Attempts++
 	it.LastAttemptAt = record.At(res.StartedAt)
@@ -192,19 +193,25 @@ func (n *number) attemptOf(it *item) record.Attempt {
 	}
 }
 
+// logAttempt writes the one wide line of an attempt: ids and facts, no body, no
+// secret, no path of a URL.
 func (n *number) logAttempt(w *webhook, it *item, a record.Attempt) {
-	attrs := []any{
-		"webhook", w.id, "event", it.ID, "attempt", a.Attempt, "outcome", string(a.Outcome), "next", string(a.Next),
-		"status", a.Status, "duration_ms", a.DurationMS, "streak", w.state.ConsecutiveFailures, "source", it.Source.String(),
+	if !n.log.Enabled(n.ctx, slog.LevelInfo) {
+		return
 	}
-	level := slog.LevelInfo
+	attrs := make([]slog.Attr, 0, 14)
+	attrs = append(attrs,
+		slog.String("webhook", w.id), slog.String("event", it.ID), slog.Int("attempt", a.Attempt),
+		slog.String("outcome", string(a.Outcome)), slog.String("next", string(a.Next)), slog.Int("status", a.Status),
+		slog.Int64("duration_ms", a.DurationMS), slog.Int("streak", w.state.ConsecutiveFailures), slog.String("source", it.Source.String()),
+	)
 	if a.Error != "" {
-		attrs = append(attrs, "error", a.Error, "host", a.URLHost)
+		attrs = append(attrs, slog.String("error", a.Error), slog.String("host", a.URLHost))
 	}
 	if !a.NextAttemptAt.IsZero() {
-		attrs = append(attrs, "next_attempt_at", a.NextAttemptAt.String())
+		attrs = append(attrs, slog.String("next_attempt_at", a.NextAttemptAt.String()))
 	}
-	n.log.Log(n.ctx, level, "attempt", attrs...)
+	n.log.LogAttrs(n.ctx, slog.LevelInfo, "attempt", attrs...)
 }
 
 func (n *number) policy(webhook string) retrytiers.Policy {

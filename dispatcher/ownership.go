@@ -67,6 +67,7 @@ func (o *ownership) onAssigned(_ context.Context, cl *kgo.Client, added map[stri
 	if o.closed {
 		return
 	}
+	whole := true
 	for _, p := range slices.Sorted(maps.Keys(o.assigned)) {
 		if n := o.lives[p]; n != nil {
 			if n.member == member {
@@ -76,6 +77,7 @@ func (o *ownership) onAssigned(_ context.Context, cl *kgo.Client, added map[stri
 		}
 		// A number starts when all its topics are here.
 		if len(o.assigned[p]) < len(o.d.topics) {
+			whole = false
 			continue
 		}
 		o.serial++
@@ -83,8 +85,16 @@ func (o *ownership) onAssigned(_ context.Context, cl *kgo.Client, added map[stri
 		o.lives[p], o.former[p] = n, n.done
 		go n.live()
 	}
+	if !whole {
+		// A static member that comes back with more topics (a new tier) gets its old
+		// assignment, without a rebalance: ask for one, or the number never starts.
+		time.AfterFunc(rejoinAfter, cl.ForceRebalance)
+	}
 	o.d.beatNow()
 }
+
+// rejoinAfter lets a rebalance that is under way bring the missing topics first.
+const rejoinAfter = time.Second
 
 // onRevoked gives numbers up in order: nothing new starts, what is in flight
 // ends or is cut after the drain timeout, and the last cycle is committed. kgo

@@ -127,8 +127,10 @@ func (n *number) parkAll(now time.Time, w *webhook, all []*item, why record.Park
 }
 
 // leaveInParked takes an event that was read back out of memory: it still lies in
-// the topic, undone, and is read again in its turn.
+// the topic, undone, and is read again in its turn. A pass that runs has gone by its
+// place: reading on would take what lies behind it, and it would be lost.
 func (n *number) leaveInParked(w *webhook, it *item) {
+	w.parked.inPass = false
 	w.parked.cursor = min(w.parked.cursor, it.offset)
 	w.parked.unload(it.offset)
 }
@@ -232,7 +234,14 @@ func (n *number) passBatch(b kafka.Batch) bool {
 	if b.Reset {
 		n.log.Error("parked events are gone before they were read: retention has taken them", "log_start", b.LogStart)
 	}
+	// A pass does not outrun what the number was told of its own commits: an event
+	// that is dealt with before it counts as landed would be taken for a new one then
+	// (the answer to the end of its transaction can be late by seconds).
+	next := min(b.Next, n.parked.end)
 	for _, r := range b.Records {
+		if r.Offset >= next {
+			break
+		}
 		w := n.webhooks[string(r.Key)]
 		if w == nil || !w.parked.inPass || r.Offset < w.parked.cursor {
 			continue
@@ -251,11 +260,11 @@ func (n *number) passBatch(b kafka.Batch) bool {
 	more := false
 	for w := range n.parked.active {
 		if w.parked.inPass {
-			w.parked.cursor = max(w.parked.cursor, b.Next)
+			w.parked.cursor = max(w.parked.cursor, next)
 			more = true
 		}
 	}
-	return more && !n.draining
+	return more && next == b.Next && !n.draining
 }
 
 // returned brings one parked record back into its lane.
@@ -265,7 +274,7 @@ func (n *number) returned(now time.Time, w *webhook, r *kgo.Record) {
 	w.parked.loaded = append(w.parked.loaded, r.Offset)
 	n.guard(it, func() {
 		if err != nil {
-			n.die(now, it, record.InvalidRecord, problem(err), nil)
+			n.die(now, it, record.InvalidRecord, problem(err))
 			return
 		}
 		n.arrive(now, it)

@@ -24,7 +24,7 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		n.checkExists(w)
 		return false
 	case e.deleted():
-		n.die(now, it, record.WebhookDeleted, "the webhook was deleted", nil)
+		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 		return false
 	}
 	if n.prepare(now, w, e); w.paused() { // pausing has parked the rest of the lane
@@ -39,6 +39,7 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		n.d.metrics.late(tier, now.Sub(later(it.due, w.freeAt)))
 	}
 	w.inFlight++
+	w.startedAt = now
 	n.inFlight.Add(1)
 	attempt := delivery.Attempt{Delivery: it.Delivery, Number: it.Attempts + 1, Endpoint: e.ready}
 	ctx := n.requestContext()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/reenvio/reenvio/dispatcher/tracker"
@@ -54,7 +55,7 @@ func (n *number) reset() {
 	n.webhooks = map[string]*webhook{}
 	n.endpoints = endpoints{entries: map[string]*endpoint{}}
 	n.parked = parkedReader{active: map[*webhook]bool{}}
-	n.flow = flow{end: map[string]int64{}, held: map[string]string{}, waiting: map[time.Duration]int{}}
+	n.flow = flow{waiting: map[time.Duration]int{}}
 	n.notes = record.NumberState{}
 	n.paused = 0
 }
@@ -71,7 +72,7 @@ func (n *number) stableOffsets() (map[string]committedOffset, error) {
 			return committed, nil
 		case n.ctx.Err() != nil:
 			return nil, n.ctx.Err()
-		case errors.Is(err, errUnstable):
+		case errors.Is(err, errUnstable), errors.Is(err, kerr.UnknownTopicID): // kgo's map of ids is refreshed meanwhile
 			n.rest(50 * time.Millisecond)
 		default:
 			n.log.Warn("starting a number failed, trying again", "error", err)
@@ -163,6 +164,7 @@ func (n *number) unreadable(states map[string]record.State, r *kgo.Record, err e
 func (n *number) startOffsets(committed map[string]committedOffset) (map[string]int64, error) {
 	trackers := map[string]*tracker.Tracker{}
 	from := map[string]int64{}
+	answered := map[string]bool{}
 	var expired []string
 	for _, topic := range n.d.topics {
 		c, ok := committed[topic]
@@ -177,6 +179,7 @@ func (n *number) startOffsets(committed map[string]committedOffset) (map[string]
 				expired = append(expired, topic)
 				continue
 			}
+			answered[topic] = true
 			n.log.Warn("expired offsets answered", "topic", topic, "from", n.d.from.String(), "offset", at)
 		}
 		if err != nil {
@@ -190,7 +193,10 @@ func (n *number) startOffsets(committed map[string]committedOffset) (map[string]
 			n.p, errExpired, strings.Join(expired, ", "))
 	}
 	n.out.mu.Lock()
-	n.out.trackers = trackers
+	n.out.trackers, n.out.answered = trackers, answered
 	n.out.mu.Unlock()
+	if len(answered) > 0 {
+		ring(n.out.bell)
+	}
 	return from, nil
 }

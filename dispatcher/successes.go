@@ -7,7 +7,7 @@ import (
 
 // Attempts is the part of the configuration under attempts.
 type Attempts struct {
-	Successes string `koanf:"successes" doc:"which deliveries get a record in the attempts topic: all, sampled (one in 100, by event id) or off; failed attempts always do"`
+	Successes string `koanf:"successes" doc:"Which deliveries get a record in the attempts topic: all, sampled (one in 100, by event id) or off. Failed attempts always get one."`
 }
 
 // DefaultAttempts is what applies when nothing is configured.
@@ -35,12 +35,13 @@ const (
 // keep: whether the delivery of an event gets its record.
 func (s successes) keep(eventID string) bool {
 	switch s {
-	case successesOff:
-		return false
+	case successesAll:
+		return true
 	case successesSampled:
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(eventID))
 		return h.Sum32()%sampleOneIn == 0
+	case successesOff:
 	}
-	return true
+	return false
 }

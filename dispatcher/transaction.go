@@ -95,6 +95,9 @@ func (t *transactor) commit(ctx context.Context, b *batch) (txnOutcome, error) {
 		return t.settle(ctx, b, err)
 	}
 	t.noteFence(err, began)
+	if t.client == nil { // it could not even begin, so there is nothing to end
+		return outcomeAborted, err
+	}
 	if aborted := t.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryAbort); aborted != nil {
 		// Nothing was committed, so there is nothing to ask; the next client aborts it.
 		t.close()

@@ -18,6 +18,7 @@ type webhook struct {
 	retries   fifo[*item]
 	queue     fifo[*item]
 	inFlight  int
+	startedAt time.Time // when the last request started
 	listed    bool      // it is in the number's ready list
 	notBefore time.Time // a fault of ours: nothing starts before
 	freeAt    time.Time // when it could last take a request again

@@ -37,17 +37,11 @@ type Filter struct {
 	ID      string // of the event
 }
 
-// Reasons are all that a dead letter can have.
-var Reasons = []record.DeathReason{
-	record.AttemptsExhausted, record.PermanentStatus, record.WebhookDeleted, record.WebhookUnknown, record.URLBlocked,
-	record.InvalidRecord, record.TooLarge, record.ParkedExpired, record.Expired, record.Discarded,
-}
-
 // Validate refuses a reason that no dead letter can have and an id that no webhook can have: such a filter finds nothing, and its
 // author would take that for an answer.
 func (f Filter) Validate() error {
-	if f.Reason != "" && !slices.Contains(Reasons, f.Reason) {
-		return fmt.Errorf("the reason %q does not exist; there are %v", f.Reason, Reasons)
+	if f.Reason != "" && !slices.Contains(record.DeathReasons(), f.Reason) {
+		return fmt.Errorf("the reason %q does not exist; there are %v", f.Reason, record.DeathReasons())
 	}
 	if f.Webhook != "" {
 		return record.ValidWebhookID(f.Webhook)

@@ -38,36 +38,51 @@ func newNarrator(w io.Writer, self string) *narrator {
 func (n *narrator) line(at time.Time, webhook string, style lipgloss.Style, what, more string) {
 	webhook = clean(webhook)
 	n.width = max(n.width, len(webhook))
-	text := fmt.Sprintf("%s  %-*s  %s  %s", n.dim.Render(at.Local().Format("15:04:05.000")), n.width, webhook, style.Render(fmt.Sprintf("%-9s", what)), clean(more))
+	text := fmt.Sprintf("%s  %-*s  %s  %s", n.dim.Render(clock(at)), n.width, webhook, style.Render(fmt.Sprintf("%-*s", whatWidth, what)), clean(more))
 	fmt.Fprintln(n.w, strings.TrimRight(text, " "))
+}
+
+// hint is a command to try next, under the text of the line that it belongs to.
+func (n *narrator) hint(command string) {
+	fmt.Fprintf(n.w, "%*s%s %s\n", len(clockFormat)+2+n.width+2+whatWidth+2, "", n.self, clean(command))
+}
+
+const (
+	clockFormat = "15:04:05.000"
+	whatWidth   = len("delivered")
+)
+
+func clock(at time.Time) string { return at.Local().Format(clockFormat) }
+
+// attemptEnd is when the answer was there.
+func attemptEnd(a record.Attempt) time.Time {
+	return a.StartedAt.Add(time.Duration(a.DurationMS) * time.Millisecond)
 }
 
 func (n *narrator) attempt(a record.Attempt) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	at := a.StartedAt.Add(time.Duration(a.DurationMS) * time.Millisecond)
+	at := attemptEnd(a)
 	if a.Attempt == 0 { // an end without a request; a dead letter tells its own story
 		if a.Outcome != record.Dead {
 			n.line(at, a.Webhook, n.dim, string(a.Outcome), a.EventID)
 		}
 		return
 	}
-	said := fmt.Sprintf("attempt %d  %-26s  %s in %d ms", a.Attempt, a.EventID, answerText(a), a.DurationMS)
+	said := fmt.Sprintf("attempt %d  %-26s  %s in %s", a.Attempt, a.EventID, answerText(a), tookText(a.DurationMS))
 	switch a.Outcome {
 	case record.Delivered:
 		if a.LatenessMS > 0 {
-			said += fmt.Sprintf(", %d ms after it was due", a.LatenessMS)
+			said += fmt.Sprintf(", %d ms late", a.LatenessMS)
 		}
 		n.line(at, a.Webhook, n.good, "delivered", said)
 	case record.Failed:
-		if a.Next == record.NextParked {
-			said += "; parked until the webhook is resumed"
-		} else {
-			said += fmt.Sprintf("; retry due at %s (in %s)", a.NextAttemptAt.Local().Format("15:04:05.000"), a.NextAttemptAt.Sub(at).Round(100*time.Millisecond))
+		if a.Next == record.NextRetry {
+			said += fmt.Sprintf(", retry due %s (in %.1f s)", clock(a.NextAttemptAt.Time), a.NextAttemptAt.Sub(at).Seconds())
 		}
 		n.line(at, a.Webhook, n.warn, "failed", said)
 	default:
-		n.line(at, a.Webhook, n.bad, "failed", said+"; that was the last attempt")
+		n.line(at, a.Webhook, n.bad, "failed", said+", no attempt left")
 	}
 }
 
@@ -78,6 +93,13 @@ func answerText(a record.Attempt) string {
 	return a.Error
 }
 
+func tookText(ms int64) string {
+	if ms == 0 {
+		return "<1 ms"
+	}
+	return fmt.Sprintf("%d ms", ms)
+}
+
 func (n *narrator) deadLetter(l record.DeadLetter) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,8 +107,14 @@ func (n *narrator) deadLetter(l record.DeadLetter) {
 	if webhook == "" {
 		webhook = string(l.Key)
 	}
-	n.line(l.DiedAt.Time, webhook, n.bad, "dead", fmt.Sprintf("%s is a dead letter now: %s (%d attempts). See it: %s dlq show %d/%d",
-		l.ID, l.Reason, l.Attempts, n.self, l.Position.Partition, l.Position.Offset))
+	n.line(l.DiedAt.Time, webhook, n.bad, "dead", fmt.Sprintf("%s: %s. See it:", l.Reason, l.ID))
+	n.hint(fmt.Sprintf("dlq show %d/%d", l.Position.Partition, l.Position.Offset))
+}
+
+func (n *narrator) parked(at time.Time, d *record.Delivery) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.line(at, d.Webhook, n.warn, "parked", fmt.Sprintf("%-9s  %s", d.Parked, d.ID))
 }
 
 // state tells pauses and resumes only: a streak grows with each failed attempt, and those are told already. s is nil for a webhook that
@@ -111,5 +139,6 @@ func (n *narrator) state(at time.Time, webhook string, s *record.State) {
 			reasons = append(reasons, string(reason))
 		}
 	}
-	n.line(at, webhook, n.bad, "paused", fmt.Sprintf("%s; its events are kept. Resume it: %s webhooks resume %s", strings.Join(reasons, ", "), n.self, webhook))
+	n.line(at, webhook, n.bad, "paused", strings.Join(reasons, ", ")+"; its events are kept. Resume it:")
+	n.hint("webhooks resume " + webhook)
 }

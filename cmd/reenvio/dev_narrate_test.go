@@ -23,11 +23,12 @@ func TestTheStoryOfAWebhook(t *testing.T) {
 	parked := attempt
 	parked.Outcome, parked.Next, parked.Status, parked.Error = record.Failed, record.NextParked, 0, "timeout: headers"
 	n.attempt(parked)
+	n.parked(at, &record.Delivery{Event: record.Event{Webhook: "demo-down", ID: "e1"}, Parked: record.ParkPaused})
 	delivered := attempt
 	delivered.Outcome, delivered.Attempt, delivered.Status, delivered.LatenessMS = record.Delivered, 3, 204, 7
 	n.attempt(delivered)
 	dead := attempt
-	dead.Outcome, dead.Attempt = record.Dead, 5
+	dead.Outcome, dead.Attempt, dead.DurationMS = record.Dead, 5, 0
 	n.attempt(dead)
 	n.attempt(record.Attempt{Webhook: "demo-down", EventID: "e0", Outcome: record.Dead, StartedAt: record.At(at)}) // without a request
 	letter := record.DeadLetter{Reason: record.AttemptsExhausted, Position: record.Source{Topic: "webhooks.dlq", Partition: 3, Offset: 17}, DiedAt: record.At(at)}
@@ -40,12 +41,15 @@ func TestTheStoryOfAWebhook(t *testing.T) {
 	n.state(at, "demo-down", &paused)
 	n.state(at, "demo-down", nil)
 
-	want := `12:00:00.003  demo-down   failed     attempt 1  e1                          500 in 3 ms; retry due at 12:00:02.103 (in 2.1s)
-12:00:00.003  demo-down   failed     attempt 1  e1                          timeout: headers in 3 ms; parked until the webhook is resumed
-12:00:00.003  demo-down   delivered  attempt 3  e1                          204 in 3 ms, 7 ms after it was due
-12:00:00.003  demo-down   failed     attempt 5  e1                          500 in 3 ms; that was the last attempt
-12:00:00.000  demo-down   dead       e1 is a dead letter now: attempts_exhausted (5 attempts). See it: reenvio dlq show 3/17
-12:00:00.000  demo-down   paused     10 failed attempts in a row; its events are kept. Resume it: reenvio webhooks resume demo-down
+	want := `12:00:00.003  demo-down   failed     attempt 1  e1                          500 in 3 ms, retry due 12:00:02.103 (in 2.1 s)
+12:00:00.003  demo-down   failed     attempt 1  e1                          timeout: headers in 3 ms
+12:00:00.000  demo-down   parked     paused     e1
+12:00:00.003  demo-down   delivered  attempt 3  e1                          204 in 3 ms, 7 ms late
+12:00:00.000  demo-down   failed     attempt 5  e1                          500 in <1 ms, no attempt left
+12:00:00.000  demo-down   dead       attempts_exhausted: e1. See it:
+                                     reenvio dlq show 3/17
+12:00:00.000  demo-down   paused     10 failed attempts in a row; its events are kept. Resume it:
+                                     reenvio webhooks resume demo-down
 12:00:00.000  demo-down   resumed    what was parked goes first
 `
 	if got := out.String(); got != want {

@@ -15,11 +15,12 @@ import (
 	"github.com/reenvio/reenvio/internal/topology"
 )
 
-// tail reads what the dispatcher commits to the attempts, dlq and state topics and has it told. It has a client of its own, since a
+// tail reads what the dispatcher commits to the attempts, parked, dlq and state topics and has it told. It has a client of its own, since a
 // reader that waits at the end of its partitions would hold up others of the same client.
 type tail struct {
 	client *kgo.Client
 	topo   *topology.Topology
+	cycle  time.Duration // of the dispatcher
 	tell   *narrator
 	log    *slog.Logger
 	done   chan struct{}
@@ -39,7 +40,7 @@ func startTail(ctx context.Context, s *session, tell *narrator, log *slog.Logger
 		tell.paused[webhook] = state.Status == record.Paused
 	}
 	topo := s.topo
-	topics := []string{topo.Attempts(), topo.DLQ(), topo.State()}
+	topics := []string{topo.Attempts(), topo.Parked(), topo.DLQ(), topo.State()}
 	client, err := kgo.NewClient(append(slices.Clone(s.opts), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(tailWait))...)
 	if err != nil {
 		return nil, fmt.Errorf("making a client to follow the topics: %w", err)
@@ -54,7 +55,7 @@ func startTail(ctx context.Context, s *session, tell *narrator, log *slog.Logger
 	}
 	client.AddConsumePartitions(ends.KOffsets())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tail{client: client, topo: topo, tell: tell, log: log, done: make(chan struct{}), cancel: cancel}
+	t := &tail{client: client, topo: topo, cycle: s.settings.Dispatcher.Cycle, tell: tell, log: log, done: make(chan struct{}), cancel: cancel}
 	go t.run(ctx)
 	return t, nil
 }
@@ -69,50 +70,63 @@ func (t *tail) run(ctx context.Context) {
 		for _, failed := range fetches.Errors() {
 			t.log.Warn("following a topic", "topic", failed.Topic, "partition", failed.Partition, "error", failed.Err)
 		}
-		records := fetches.Records()
-		// One transaction's records come from several partitions: the attempt is told before the death and the pause that follow from it.
-		slices.SortStableFunc(records, func(a, b *kgo.Record) int {
-			return cmp.Or(a.Timestamp.Compare(b.Timestamp), cmp.Compare(t.rank(a), t.rank(b)))
-		})
-		for _, r := range records {
-			t.told(r)
-		}
+		t.told(fetches.Records())
 	}
 }
 
-func (t *tail) rank(r *kgo.Record) int {
-	return slices.Index([]string{t.topo.Attempts(), t.topo.DLQ(), t.topo.State()}, r.Topic)
+// scene is one record's part of the story.
+type scene struct {
+	at   time.Time // when it happened, which is not when it was written
+	rank int       // of what happened at the same time
+	tell func()
 }
 
-func (t *tail) told(r *kgo.Record) {
-	var err error
+// told tells records in the order in which things happened. One transaction's records come from several partitions: the attempt is told
+// before the death and the pause that follow from it.
+func (t *tail) told(records []*kgo.Record) {
+	var scenes []scene
+	for _, r := range records {
+		s, err := t.scene(r)
+		if err != nil {
+			t.log.Warn("a record can't be told", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
+			continue
+		}
+		if s.tell != nil {
+			scenes = append(scenes, s)
+		}
+	}
+	slices.SortStableFunc(scenes, func(a, b scene) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.rank, b.rank)) })
+	for _, s := range scenes {
+		s.tell()
+	}
+}
+
+func (t *tail) scene(r *kgo.Record) (scene, error) {
 	switch r.Topic {
 	case t.topo.Attempts():
-		var a record.Attempt
-		if a, err = record.ParseAttempt(r.Value); err == nil {
-			t.tell.attempt(a)
-		}
+		a, err := record.ParseAttempt(r.Value)
+		return scene{attemptEnd(a), 0, func() { t.tell.attempt(a) }}, err
+	case t.topo.Parked():
+		d, err := record.FromWaiting(r)
+		return scene{r.Timestamp, 1, func() { t.tell.parked(r.Timestamp, d) }}, err
 	case t.topo.DLQ():
-		var l record.DeadLetter
-		if l, err = record.ParseDeadLetter(r); err == nil {
-			t.tell.deadLetter(l)
-		}
-	case t.topo.State():
-		if string(r.Key) == record.NumberKey {
-			return
-		}
-		if r.Value == nil {
-			t.tell.state(r.Timestamp, string(r.Key), nil)
-			return
-		}
-		var s record.State
-		if s, err = record.ParseState(r.Value); err == nil {
-			t.tell.state(r.Timestamp, string(r.Key), &s)
-		}
+		l, err := record.ParseDeadLetter(r)
+		return scene{l.DiedAt.Time, 2, func() { t.tell.deadLetter(l) }}, err
 	}
-	if err != nil {
-		t.log.Warn("a record can't be told", "topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "error", err)
+	webhook := string(r.Key)
+	if webhook == record.NumberKey {
+		return scene{}, nil
 	}
+	// A resume has no time of its own. It was decided at most a cycle before it was written, and before all that it let out.
+	at := r.Timestamp.Add(-t.cycle)
+	if r.Value == nil {
+		return scene{at, 3, func() { t.tell.state(at, webhook, nil) }}, nil
+	}
+	s, err := record.ParseState(r.Value)
+	if s.Status == record.Paused {
+		at = s.PausedAt.Time
+	}
+	return scene{at, 3, func() { t.tell.state(at, webhook, &s) }}, err
 }
 
 // stop ends the telling.

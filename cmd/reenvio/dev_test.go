@@ -90,8 +90,8 @@ func TestDevGoesOnWhereItStopped(t *testing.T) {
 	s := newShell(t)
 	d := startDev(t, s)
 	d.await(t, d.ended, "demo-ok", "delivered", "attempt 1")
-	d.await(t, d.ended, "demo-down", "failed", "attempt 1", "demo-down-1", "500", "retry due at")
-	flaky := d.await(t, d.ended, "demo-flaky", "failed", "attempt 1", "503", "retry due at")
+	d.await(t, d.ended, "demo-down", "failed", "attempt 1", "demo-down-1", "500", "retry due")
+	flaky := d.await(t, d.ended, "demo-flaky", "failed", "attempt 1", "503", "retry due")
 	event := strings.Fields(flaky)[5]
 
 	// In a second terminal, in the same directory:
@@ -101,8 +101,10 @@ func TestDevGoesOnWhereItStopped(t *testing.T) {
 	}
 	s.run(t, "topics", "plan").wantCode(t, exitOK)
 	s.run(t, "webhooks", "pause", demoOK).wantCode(t, exitOK).wantOut(t, "done")
-	d.await(t, d.ended, demoOK, "paused", "manual", "webhooks resume demo-ok")
+	d.await(t, d.ended, demoOK, "paused", "manual", "Resume it:")
+	d.await(t, d.ended, "                 ", "webhooks resume demo-ok")
 	s.run(t, "send", "--webhook", demoOK, "--id", "parked-1", "--data", "{}").wantCode(t, exitOK)
+	d.await(t, d.ended, demoOK, "parked", "paused", "parked-1")
 	s.run(t, "webhooks", "create", "--id", "mine", "--url", "http://127.0.0.1:9/").wantCode(t, exitOK)
 	s.run(t, "dev").wantCode(t, exitFailed).wantErr(t, "in use by another `reenvio dev`", fmt.Sprint(os.Getpid()))
 	d.end(t)

@@ -5,21 +5,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/reenvio/reenvio/internal/config"
 )
 
-// welcome says where everything is and what to try.
+// welcome says what runs, where everything is and what to try.
 func (n *narrator) welcome(f *devFile, dir string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.facts([][2]string{
-		{"Broker", strings.Join(f.Brokers, ",")},
-		{"Metrics, health", fmt.Sprintf("http://127.0.0.1:%d/metrics  /livez  /readyz", f.Ports.Admin)},
-		{"Data", dir},
-	})
+	n.facts("Webhooks", demoOK+"     takes every event", demoFlaky+"  refuses each event twice",
+		demoDown+"   always fails: two events die, and the tenth failure in a row pauses it")
+	n.facts("Broker", strings.Join(f.Brokers, ","))
+	n.facts("Metrics, health", fmt.Sprintf("http://127.0.0.1:%d/metrics  /livez  /readyz", f.Ports.Admin))
+	n.facts("Data", relative(dir))
 	fmt.Fprintln(n.w, "\nTry in a second terminal, in this directory:")
 	if here, err := filepath.Abs(defaultDataDir); err != nil || here != dir { // where clients look by themselves
 		for _, line := range exports(f) {
@@ -45,9 +44,11 @@ func (n *narrator) welcome(f *devFile, dir string) {
 	fmt.Fprintln(n.w)
 }
 
-func (n *narrator) facts(facts [][2]string) {
-	for _, fact := range facts {
-		fmt.Fprintf(n.w, "%s  %s\n", n.dim.Render(fmt.Sprintf("%-15s", fact[0])), fact[1])
+// facts are lines with one name.
+func (n *narrator) facts(name string, lines ...string) {
+	for _, line := range lines {
+		fmt.Fprintf(n.w, "%s  %s\n", n.dim.Render(fmt.Sprintf("%-15s", name)), line)
+		name = ""
 	}
 }
 
@@ -87,12 +88,24 @@ func selfCommand() string {
 	if strings.Contains(self, "go-build") { // go run: the file is gone when it ends
 		return "go run ./cmd/" + name
 	}
-	if here, err := os.Getwd(); err == nil {
-		if relative, err := filepath.Rel(here, self); err == nil && !slices.Contains(strings.Split(relative, string(filepath.Separator)), "..") {
-			return "." + string(filepath.Separator) + relative
-		}
+	short := relative(self)
+	if !strings.ContainsRune(short, filepath.Separator) {
+		short = "." + string(filepath.Separator) + short
 	}
-	return self
+	return quoted(short)
+}
+
+// relative is a shorter name for what lies in or below the working directory.
+func relative(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	short, err := filepath.Rel(here, path)
+	if err != nil || !filepath.IsLocal(short) {
+		return path
+	}
+	return short
 }
 
 func sameFile(a, b string) bool {

@@ -68,10 +68,10 @@ func newDLQList(c *cli) *cobra.Command {
 			fmt.Fprintln(c.stderr, "No dead letter matches.")
 			return nil
 		}
-		if err := printTable(c.stdout, []string{"DIED AT", "WEBHOOK", "EVENT", "TYPE", "REASON", "ATTEMPTS", "LAST STATUS", "AT"}, rows); err != nil {
+		if err := printTable(c.stdout, []string{"DIED AT", "WEBHOOK", "EVENT", "TYPE", "REASON", "ATTEMPTS", "LAST STATUS", "PLACE"}, rows); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.stderr, "`reenvio dlq show AT` shows one.")
+		fmt.Fprintln(c.stderr, "`reenvio dlq show PLACE` shows one.")
 		return nil
 	}
 	return cmd

@@ -93,7 +93,7 @@ func (c *cli) printResult(r actResult, out format) error {
 			return err
 		}
 	} else {
-		text := fmt.Sprintf("%s of %s: %s", r.Action, r.Webhook, r.Result.Result)
+		text := fmt.Sprintf("%s of %s %s", r.Action, r.Webhook, r.Result.Result)
 		if r.Result.Result == resultPending {
 			text = string(resultPending)
 		}

@@ -93,11 +93,11 @@ func TestTheOwnersAnswerIsShown(t *testing.T) {
 		record.ActionPause:  {Result: record.ResultDone},
 		record.ActionResume: {Result: record.ResultRefused, Detail: "it is not paused"},
 	})
-	s.run(t, "webhooks", "pause", "crm", "--reason", "maintenance").wantCode(t, exitOK).wantOut(t, "pause of crm: done")
+	s.run(t, "webhooks", "pause", "crm", "--reason", "maintenance").wantCode(t, exitOK).wantOut(t, "pause of crm done")
 	if command := <-got; command.Reason != "maintenance" || !strings.HasPrefix(command.By, "cli:") {
 		t.Errorf("command: %+v", command)
 	}
-	s.run(t, "webhooks", "resume", "crm").wantCode(t, exitFailed).wantOut(t, "resume of crm: refused: it is not paused")
+	s.run(t, "webhooks", "resume", "crm").wantCode(t, exitFailed).wantOut(t, "resume of crm refused: it is not paused")
 }
 
 // answerCommands stands in for the dispatcher that owns all numbers.

@@ -60,7 +60,8 @@ func TestAssign(t *testing.T) {
 			[]member{m(3, seq(0, 4)...), m(-1), m(3, seq(8, 12)...)}, counts(oldTopics), [][]int32{seq(0, 4), seq(4, 8), seq(8, 12)},
 		},
 		"stale claims take nothing from the holder, and keep a number from going to a third": {
-			[]member{m(4, 0, 1, 2, 3, 4, 5), m(2, 4, 5, 6, 7)}, counts(oldTopics),
+			[]member{m(4, 0, 1, 2, 3, 4, 5), m(2, 4, 5, 6, 7)},
+			counts(oldTopics),
 			[][]int32{seq(0, 6), seq(6, 12)},
 		},
 		"a stale claim alone is as good as any": {
@@ -77,7 +78,8 @@ func TestAssign(t *testing.T) {
 		},
 		"nobody has all topics: those with the largest sets share": {
 			[]member{{topics: []string{"events", "a"}}, {topics: []string{"events", "b"}}, {topics: []string{"events"}}},
-			counts([]string{"events", "a", "b"}), [][]int32{seq(0, 6), seq(6, 12), nil},
+			counts([]string{"events", "a", "b"}),
+			[][]int32{seq(0, 6), seq(6, 12), nil},
 		},
 		"no topic exists": {
 			[]member{m(-1)}, map[string]int32{}, [][]int32{nil},

@@ -13,8 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reenvio/reenvio/internal/record"
 	"pgregory.net/rapid"
+
+	"github.com/reenvio/reenvio/internal/record"
 )
 
 // endless writes until nobody listens, and counts.

@@ -24,7 +24,10 @@ func TestEgressAtDial(t *testing.T) {
 		{url: "http://hooks.example/", addrs: []string{"10.0.0.5"}},
 		{url: "http://hooks.example/", addrs: []string{"::ffff:10.0.0.5"}},
 		{url: "http://hooks.example/", addrs: []string{"::ffff:" + publicIP}, reach: publicIP + ":80"},
-		{url: "http://10.0.0.5/"}, {url: "http://[::1]/"}, {url: "http://[::ffff:127.0.0.1]:8080/"}, {url: "http://169.254.169.254/latest/meta-data"},
+		{url: "http://10.0.0.5/"},
+		{url: "http://[::1]/"},
+		{url: "http://[::ffff:127.0.0.1]:8080/"},
+		{url: "http://169.254.169.254/latest/meta-data"},
 		{url: "http://hooks.example/", addrs: []string{"10.0.0.5", publicIP, "::1"}, reach: publicIP + ":80"},
 		{url: "http://10.0.0.5:8080/", egress: Egress{Allow: []string{"10.0.0.0/24:8080"}}, reach: "10.0.0.5:8080"},
 		{url: "http://10.0.0.5:8081/", egress: Egress{Allow: []string{"10.0.0.0/24:8080"}}},
@@ -101,16 +104,36 @@ func TestAddressesAreTriedInTurn(t *testing.T) {
 		after time.Duration
 		want  Failure
 	}{
-		"the first answers": {[]string{v6a, publicIP}, func(w *world) { w.listen("[" + v6a + "]:80") },
-			[]string{"[" + v6a + "]:80"}, 0, FailureTimeout},
-		"the first refuses": {[]string{v6a, v6b, publicIP, v4b}, func(*world) {},
-			[]string{"[" + v6a + "]:80", publicIP + ":80"}, 0, FailureNone},
-		"the first is silent": {[]string{v6a, v6b, publicIP, v4b}, func(w *world) { w.net.Host("").Cut("["+v6a+"]:80", "["+v6b+"]:80") },
-			[]string{"[" + v6a + "]:80", publicIP + ":80"}, fallbackDelay, FailureNone},
-		"IPv4 preferred": {[]string{v4b, publicIP, v6a}, func(w *world) { w.net.Host("").Cut(v4b+":80", "["+v6a+"]:80") },
-			[]string{v4b + ":80", "[" + v6a + "]:80", publicIP + ":80"}, 2 * fallbackDelay, FailureNone},
-		"all refuse": {[]string{v6a, v6b, v4b}, func(*world) {},
-			[]string{"[" + v6a + "]:80", v4b + ":80", "[" + v6b + "]:80"}, 0, FailureRefused},
+		"the first answers": {
+			[]string{v6a, publicIP},
+			func(w *world) { w.listen("[" + v6a + "]:80") },
+			[]string{"[" + v6a + "]:80"},
+			0, FailureTimeout,
+		},
+		"the first refuses": {
+			[]string{v6a, v6b, publicIP, v4b},
+			func(*world) {},
+			[]string{"[" + v6a + "]:80", publicIP + ":80"},
+			0, FailureNone,
+		},
+		"the first is silent": {
+			[]string{v6a, v6b, publicIP, v4b},
+			func(w *world) { w.net.Host("").Cut("["+v6a+"]:80", "["+v6b+"]:80") },
+			[]string{"[" + v6a + "]:80", publicIP + ":80"},
+			fallbackDelay, FailureNone,
+		},
+		"IPv4 preferred": {
+			[]string{v4b, publicIP, v6a},
+			func(w *world) { w.net.Host("").Cut(v4b+":80", "["+v6a+"]:80") },
+			[]string{v4b + ":80", "[" + v6a + "]:80", publicIP + ":80"},
+			2 * fallbackDelay, FailureNone,
+		},
+		"all refuse": {
+			[]string{v6a, v6b, v4b},
+			func(*world) {},
+			[]string{"[" + v6a + "]:80", v4b + ":80", "[" + v6b + "]:80"},
+			0, FailureRefused,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

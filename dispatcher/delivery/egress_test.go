@@ -73,9 +73,14 @@ func TestDenyWinsOverAllow(t *testing.T) {
 		port            uint16
 		exempt, blocked bool
 	}{
-		{"internal.example", 443, true, false}, {"INTERNAL.example.", 1, true, false}, {"x.internal.example", 443, false, false},
-		{"metrics.example", 9443, true, false}, {"metrics.example", 443, false, false}, {"Evil.Example", 443, false, true},
-		{"odd.example", 8080, false, true}, {"odd.example", 443, false, false},
+		{"internal.example", 443, true, false},
+		{"INTERNAL.example.", 1, true, false},
+		{"x.internal.example", 443, false, false},
+		{"metrics.example", 9443, true, false},
+		{"metrics.example", 443, false, false},
+		{"Evil.Example", 443, false, true},
+		{"odd.example", 8080, false, true},
+		{"odd.example", 443, false, false},
 	}
 	for _, h := range hosts {
 		exempt, err := rules.host(h.host, h.port)

@@ -51,7 +51,7 @@ func Prepare(e record.Endpoint) (*Endpoint, error) {
 
 // setURL repeats what the endpoint's validation demands, because the record may
 // come from another writer.
-func (p *Endpoint) setURL(raw string) error {
+func (e *Endpoint) setURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return errors.New("it can't be read as a URL") // the error of url.Parse repeats it
@@ -83,8 +83,8 @@ func (p *Endpoint) setURL(raw string) error {
 		return errors.New("its host: want an address without a zone")
 	}
 	u.Fragment, u.RawFragment = "", ""
-	p.url, p.urlHost = u, strings.ToLower(u.Host)
-	p.address = joinHostPort(u.Hostname(), port)
+	e.url, e.urlHost = u, strings.ToLower(u.Host)
+	e.address = joinHostPort(u.Hostname(), port)
 	return nil
 }
 
@@ -96,13 +96,13 @@ func joinHostPort(host, port string) string {
 }
 
 // parts are the pieces of the URL and the headers in which tokens are put.
-func (p *Endpoint) parts() []string {
-	parts := strings.Split(p.url.EscapedPath(), "/")
-	parts = append(parts, p.url.Path)
-	for _, values := range p.url.Query() {
+func (e *Endpoint) parts() []string {
+	parts := strings.Split(e.url.EscapedPath(), "/")
+	parts = append(parts, e.url.Path)
+	for _, values := range e.url.Query() {
 		parts = append(parts, values...)
 	}
-	for _, values := range p.headers {
+	for _, values := range e.headers {
 		for _, v := range values {
 			parts = append(parts, v)
 			parts = append(parts, strings.Fields(v)...) // "Bearer TOKEN"

@@ -20,9 +20,9 @@ import (
 //     POST of ours has not. With them it would also repeat requests that were
 //     written and perhaps processed, so adding the key is no way.
 //   - HTTP/2, GOAWAY below our stream, REFUSED_STREAM, or a connection that takes
-//     no more streams: it tries up to seven times, with pauses up to 32 s, if
-//     GetBody gives the body again. It counts a stream reset with PROTOCOL_ERROR
-//     as unprocessed too (go.dev/issue/47635).
+//     no more streams: it tries up to seven times more, with pauses up to 32 s,
+//     if GetBody gives the body again. It counts a stream reset with
+//     PROTOCOL_ERROR as unprocessed too (go.dev/issue/47635).
 //
 // So GetBody answers errUnsent, which leaves the second try to us, and for
 // HTTP/1 the bytes written to the connection are counted: none of them, none of

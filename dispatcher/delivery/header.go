@@ -38,7 +38,7 @@ const (
 var reserved = map[string]bool{
 	"content-type": true, "user-agent": true, "x-webhook-event-id": true, "x-webhook-delivery-attempt": true,
 	"x-webhook-event-type": true, "webhook-id": true, "webhook-timestamp": true, "webhook-signature": true,
-	"host": true, "content-length": true, "content-encoding": true, "transfer-encoding": true, "connection": true, "keep-alive": true,
+	"host": true, "content-length": true, "transfer-encoding": true, "connection": true, "keep-alive": true,
 	"proxy-connection": true, "proxy-authorization": true, "te": true, "trailer": true, "upgrade": true, "expect": true,
 }
 

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -138,7 +137,7 @@ func TestHTTP2Unprocessed(t *testing.T) {
 				requests := w.scriptHTTP2(i, c.react)
 				e := secure(t, i)
 				if r := w.sender.Send(t.Context(), attempt(e)); r.Class != ClassDelivered {
-					t.Fatal(fmt.Sprintf("%+v", r))
+					t.Fatalf("%+v", r)
 				}
 				r := w.sender.Send(t.Context(), attempt(e))
 				if r.Class != c.class || r.Failure != c.failure || r.SecondTry != c.second || requests.Load() != c.requests || w.dialed() != c.dials {

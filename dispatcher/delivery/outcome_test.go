@@ -95,10 +95,19 @@ func TestRetryAfter(t *testing.T) {
 			value  string
 			want   time.Duration
 		}{
-			{429, "120", 2 * time.Minute}, {503, "1", time.Second}, {429, "0", 0}, {500, "120", 0}, {200, "120", 0},
-			{503, now.Add(time.Hour).Format(http.TimeFormat), time.Hour}, {503, now.Add(-time.Hour).Format(http.TimeFormat), 0},
-			{429, "-1", 0}, {429, "soon", 0}, {429, "1.5", 0}, {429, "", 0},
-			{429, "18446744073709551615", 1 << 31 * time.Second}, {429, "18446744073709551616", 0},
+			{429, "120", 2 * time.Minute},
+			{503, "1", time.Second},
+			{429, "0", 0},
+			{500, "120", 0},
+			{200, "120", 0},
+			{503, now.Add(time.Hour).Format(http.TimeFormat), time.Hour},
+			{503, now.Add(-time.Hour).Format(http.TimeFormat), 0},
+			{429, "-1", 0},
+			{429, "soon", 0},
+			{429, "1.5", 0},
+			{429, "", 0},
+			{429, "18446744073709551615", 1 << 31 * time.Second},
+			{429, "18446744073709551616", 0},
 		} {
 			status, value = c.status, c.value
 			if r := w.sender.Send(t.Context(), attempt(endpoint(t, nil))); r.RetryAfter != c.want {

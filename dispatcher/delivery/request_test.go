@@ -12,11 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/reenvio/reenvio/internal/record"
-	"github.com/reenvio/reenvio/internal/signing"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
+
+	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/signing"
 )
 
 // seen is what an endpoint got.

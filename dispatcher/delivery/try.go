@@ -23,6 +23,8 @@ const (
 
 func (s stage) String() string {
 	switch s {
+	case stageStart:
+		return "waiting for a connection"
 	case stageDNS:
 		return "resolving the host name"
 	case stageConnect:
@@ -34,7 +36,7 @@ func (s stage) String() string {
 	case stageAnswer:
 		return "waiting for the answer"
 	}
-	return "waiting for a connection"
+	return "at an unknown stage"
 }
 
 // try follows one request through net/http.

@@ -119,3 +119,20 @@ func (b *bitset) runs() iter.Seq2[int64, int64] {
 		}
 	}
 }
+
+// splits gives places at which the set can be cut in two, from the upper end (an offset above all in it) down, and how
+// many offsets lie below each.
+func (b *bitset) splits(above int64) iter.Seq2[int64, int] {
+	return func(yield func(at int64, below int) bool) {
+		below := b.count
+		if !yield(above, below) {
+			return
+		}
+		for _, c := range slices.Backward(b.chunks) {
+			below -= c.n
+			if !yield(c.id<<chunkShift, below) {
+				return
+			}
+		}
+	}
+}

@@ -2,41 +2,37 @@ package tracker
 
 import (
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math/bits"
 )
 
-// A set is written in the shortest of four ways, named by its first byte. A varint is that of encoding/binary, unsigned.
+// A set is written in the shortest of three ways, named by its first byte. A varint is that of encoding/binary, unsigned.
 //
-//	holes   varint: length of the stretch; then for each hole, varint: complete offsets since the hole before
+//	mixed   varint: number of holes in a list; for each of them, varint: complete offsets since the hole before;
+//	        varint: complete offsets after the last of them; from there on one bit an offset, lowest first, 1 = complete
 //	done    for each complete offset, varint: holes since the complete offset before
 //	runs    varints: lengths of the stretches in turn, holes first
-//	bitmap  one bit an offset, lowest first, 1 = complete
 //
-// A slow webhook leaves few holes in much that is complete, a start behind a burst few complete ones among holes, a dead
-// receiver long runs, and a busy number a mixture of all, for which the bitmap is the bound.
+// A partition in full swing has a few old holes (slow requests, strict heads) far behind a stretch at the newest end that
+// is half done. The list is for the former and the bits for the latter: a list alone would grow with the stretch, bits
+// alone with the distance. Few complete offsets among holes, and long runs, are what a start or a dead receiver leaves.
 const (
-	codeHoles  = 'h'
-	codeDone   = 'd'
-	codeRuns   = 'r'
-	codeBitmap = 'b'
+	codeMixed = 'm'
+	codeDone  = 'd'
+	codeRuns  = 'r'
 )
 
-// longest is the longest set that is read, in offsets: nothing that is added to it overflows.
-const longest = 1 << 61
-
-// Bounds that Tracker.Fits goes by: as a bitmap, and as a list of holes.
+// fitBytes is what Tracker.Fits reckons with for list and bits: beside them there are the code, the number of holes (two
+// bytes do for all that fit) and the complete offsets after them (nine do for any).
 const (
-	bitmapSpan  = int64(setBytes-1) * 8
-	holesBudget = int64(setBytes - 1 - binary.MaxVarintLen64) // after the code and the length
+	fitBytes = int64(setBytes - 1 - 2 - 9)
+	fitSpan  = fitBytes * 8 // offsets that fit as bits
 )
 
-// holesBound is an upper bound of what n holes within span offsets take, in bytes, without the stretch's length. A
+// listBound is an upper bound of what the distances of n holes within span offsets take, in bytes. A
 // varint takes one byte, and one more for each power of 2^7 that it reaches, which only span>>7, span>>14, ... of them
 // can, since they add up to less than span. To complete a hole never makes the list longer: the two distances around it
 // become one, which is no longer than both were. So the bound holds for every subset too.
-func holesBound(n, span int64) int64 {
+func listBound(n, span int64) int64 {
 	size := n
 	for span >>= 7; span > 0; span >>= 7 {
 		size += min(n, span)
@@ -49,78 +45,111 @@ func appendSet(raw []byte, s Set, limit int) ([]byte, bool) {
 	if len(s.runs) == 0 {
 		return raw, true
 	}
-	code, size := shortest(s)
+	code, size, split := shortest(s)
 	if size > int64(limit) {
 		return raw, false
 	}
 	raw = append(raw, code)
 	switch code {
-	case codeHoles:
-		raw = binary.AppendUvarint(raw, uint64(s.span()))
-		raw = appendDistances(raw, s.runs, 0)
+	case codeMixed:
+		raw = appendMixed(raw, s.runs[:split], s.runs[split:])
 	case codeDone:
 		raw = appendDistances(raw, s.runs, 1)
 	case codeRuns:
 		for _, n := range s.runs {
 			raw = binary.AppendUvarint(raw, uint64(n))
 		}
-	case codeBitmap:
-		raw = appendBitmap(raw, s)
 	}
 	return raw, true
 }
 
-func (s Set) span() (span int64) {
-	for _, n := range s.runs {
-		span += n
+// shortest picks the coding, at equal size the first, and for mixed the run at which the bits begin.
+func shortest(s Set) (code byte, size int64, split int) {
+	size, split = mixedSize(s)
+	code = codeMixed
+	var done, runs int64
+	for i, n := range s.runs {
+		runs += varintLen(n)
+		if i%2 == 1 {
+			done += stretchSize(s.runs, i)
+		}
 	}
-	return span
+	if done < size {
+		code, size = codeDone, done
+	}
+	if runs < size {
+		code, size = codeRuns, runs
+	}
+	return code, size + 1, split
 }
 
-// shortest picks the coding; at equal size the first.
-func shortest(s Set) (code byte, size int64) {
-	sizes := [...]int64{varintLen(s.span()), 0, 0, (s.span() + 7) / 8}
-	for i, n := range s.runs {
-		sizes[2] += varintLen(n)
-		// A stretch of one kind costs one byte for each offset of it, and a varint for the distance to it: its first
-		// offset's, in place of one of those bytes.
-		sizes[i%2] += n
-		if n > 0 && i > 0 {
-			sizes[i%2] += varintLen(s.runs[i-1]) - 1
+// mixedSize looks for the best place at which to go from the list to bits. Only the beginnings of hole runs can be it:
+// inside a run of holes one more in the list takes a byte and saves a bit, inside a run of complete ones a bit is saved
+// for nothing.
+func mixedSize(s Set) (size int64, split int) {
+	rest := span(s.runs)
+	size = 2 + bitBytes(rest)
+	var list, holes int64
+	for i := 0; i < len(s.runs); i += 2 {
+		list += stretchSize(s.runs, i)
+		holes += s.runs[i]
+		rest -= s.runs[i] + s.runs[i+1]
+		if n := varintLen(holes) + list + varintLen(s.runs[i+1]) + bitBytes(rest); n < size {
+			size, split = n, i+2
 		}
 	}
-	code, size = codeHoles, sizes[0]
-	for i, c := range []byte{codeDone, codeRuns, codeBitmap} {
-		if sizes[i+1] < size {
-			code, size = c, sizes[i+1]
-		}
+	return size, split
+}
+
+func bitBytes(span int64) int64 { return (span + 7) / 8 }
+
+func span(runs []int64) (sum int64) {
+	for _, n := range runs {
+		sum += n
 	}
-	return code, size + 1
+	return sum
 }
 
 func varintLen(n int64) int64 { return int64(bits.Len64(uint64(n)|1)+6) / 7 }
 
+// stretchSize is what one run takes in appendDistances: a byte for each of its offsets, but for the first a varint.
+func stretchSize(runs []int64, i int) int64 {
+	if runs[i] == 0 {
+		return 0
+	}
+	return runs[i] - 1 + varintLen(before(runs, i))
+}
+
 // appendDistances writes each offset of one kind (runs of even index, or of odd) as its distance from the one before.
 func appendDistances(raw []byte, runs []int64, kind int) []byte {
-	for i, n := range runs {
-		if i%2 != kind || n == 0 {
-			continue
+	for i := kind; i < len(runs); i += 2 {
+		if runs[i] > 0 {
+			raw = binary.AppendUvarint(raw, uint64(before(runs, i)))
+			raw = append(raw, make([]byte, runs[i]-1)...)
 		}
-		var before int64
-		if i > 0 {
-			before = runs[i-1]
-		}
-		raw = binary.AppendUvarint(raw, uint64(before))
-		raw = append(raw, make([]byte, n-1)...)
 	}
 	return raw
 }
 
-func appendBitmap(raw []byte, s Set) []byte {
-	start := len(raw)
-	raw = append(raw, make([]byte, (s.span()+7)/8)...)
-	var at int64
-	for i, n := range s.runs {
+func before(runs []int64, i int) int64 {
+	if i == 0 {
+		return 0
+	}
+	return runs[i-1]
+}
+
+// appendMixed writes some runs as a list of holes, and the others as bits.
+func appendMixed(raw []byte, list, bits []int64) []byte {
+	var holes int64
+	for i := 0; i < len(list); i += 2 {
+		holes += list[i]
+	}
+	raw = binary.AppendUvarint(raw, uint64(holes))
+	raw = appendDistances(raw, list, 0)
+	raw = binary.AppendUvarint(raw, uint64(before(list, len(list))))
+	start, at := len(raw), int64(0)
+	raw = append(raw, make([]byte, bitBytes(span(bits)))...)
+	for i, n := range bits {
 		if i%2 == 1 {
 			for x := at; x < at+n; x++ {
 				raw[start+int(x/8)] |= 1 << (x % 8)
@@ -129,73 +158,4 @@ func appendBitmap(raw []byte, s Set) []byte {
 		at += n
 	}
 	return raw
-}
-
-var errSet = errors.New("cut off, or no set")
-
-func parseSet(raw []byte) (Set, error) {
-	if len(raw) == 0 {
-		return Set{}, nil
-	}
-	var b setBuilder
-	var err error
-	switch code, body := raw[0], raw[1:]; code {
-	case codeHoles:
-		err = parseHoles(&b, body)
-	case codeDone:
-		err = eachVarint(body, func(_ int, holes int64) bool {
-			b.add(false, holes)
-			b.add(true, 1)
-			return true
-		})
-	case codeRuns:
-		err = eachVarint(body, func(i int, n int64) bool {
-			b.add(i%2 == 1, n)
-			return n > 0 || i == 0
-		})
-	case codeBitmap:
-		for x := range int64(len(body)) * 8 {
-			b.add(body[x/8]>>(x%8)&1 == 1, 1)
-		}
-	default:
-		return Set{}, fmt.Errorf("coding %q is unknown: written by a newer dispatcher", code)
-	}
-	s := b.set()
-	if err != nil || len(s.runs) == 0 { // the empty set is written as nothing
-		return Set{}, errSet
-	}
-	return s, nil
-}
-
-func parseHoles(b *setBuilder, body []byte) error {
-	var left int64
-	err := eachVarint(body, func(i int, n int64) bool {
-		if i == 0 {
-			left = n
-			return true
-		}
-		b.add(true, n)
-		b.add(false, 1)
-		left -= n + 1
-		return true
-	})
-	if err != nil || left <= 0 { // the last offset of the stretch is a complete one
-		return errSet
-	}
-	b.add(true, left)
-	return nil
-}
-
-// eachVarint hands out all varints of a body. They add up to longest at most.
-func eachVarint(body []byte, fn func(i int, n int64) bool) error {
-	total := uint64(0)
-	for i := 0; len(body) > 0; i++ {
-		n, size := binary.Uvarint(body)
-		if size <= 0 || n > longest || total+n > longest || !fn(i, int64(n)) {
-			return errSet
-		}
-		total += n
-		body = body[size:]
-	}
-	return nil
 }

@@ -223,10 +223,13 @@ func TestRestarts(t *testing.T) {
 	})
 }
 
-// TestFits: while Fits is asked, no order of completions makes a set that can't be committed, and with nothing in hand
-// one more record can always be received.
+// TestFits: while Fits is asked, no order of completions makes a set that can't be committed, whatever was left from
+// before; and with nothing in hand one more record can always be received.
 func TestFits(t *testing.T) {
-	for name, hold := range map[string]float64{"all held": 1, "half": 0.5, "few": 0.05} {
+	for name, c := range map[string]struct {
+		hold float64 // of the records received
+		left int     // of a hundred held, how many stay when the others complete
+	}{"all held": {1, 0}, "half": {0.5, 2}, "few": {0.05, 0}, "heads stay": {0.7, 1}, "many stay": {1, 5}} {
 		for _, gap := range []int64{1, 3, 40, 200, 300, 5000, 1 << 30} {
 			rnd := newRand(uint64(gap))
 			tr := New(0, Set{})
@@ -239,28 +242,37 @@ func TestFits(t *testing.T) {
 						return
 					}
 					tr.Received(at)
-					if rnd.Float64() < hold {
+					if rnd.Float64() < c.hold {
 						inHand = append(inHand, at)
 					} else {
 						tr.Complete(at)
 					}
 				}
 			}
-			for range 3 {
+			for range 4 {
 				fill()
-				if gap > 1 && len(inHand) < 500 {
-					t.Errorf("%s, gaps to %d: full with %d in hand", name, gap, len(inHand))
+				snap := tr.Snapshot()
+				_, set, err := Decode(mustEncode(t, widest, snap.Done))
+				if err != nil {
+					t.Fatal(err)
 				}
-				mustEncode(t, widest, tr.Snapshot().Done)
+				tr = New(snap.Offset, set) // a restart: all in hand comes again
+				slices.Sort(inHand)
+				for _, x := range inHand {
+					if !tr.Fits(1, x) || !tr.Received(x) {
+						t.Fatalf("%s, gaps to %d: %d can't be received again", name, gap, x)
+					}
+				}
 				rnd.Shuffle(len(inHand), func(i, j int) { inHand[i], inHand[j] = inHand[j], inHand[i] })
-				for i, x := range inHand {
+				stay := len(inHand) * c.left / 100
+				for i, x := range inHand[stay:] {
 					tr.Complete(x)
-					if i%(len(inHand)/16) == 0 {
+					if i%(len(inHand)/16+1) == 0 {
 						mustEncode(t, widest, tr.Snapshot().Done)
 					}
 				}
-				inHand = inHand[:0]
-				if !tr.Fits(1, at+1<<40) {
+				inHand = inHand[:stay]
+				if stay == 0 && !tr.Fits(1, at+1<<40) {
 					t.Errorf("%s, gaps to %d: nothing in hand, and one record does not fit", name, gap)
 				}
 			}
@@ -268,21 +280,65 @@ func TestFits(t *testing.T) {
 	}
 }
 
-func TestFitsBatch(t *testing.T) {
-	tr := New(100, Set{})
-	for _, c := range []struct {
+func TestFitsNumbers(t *testing.T) {
+	// in hand: n old records, evenly spread over a distance; the one after that was the newest and is complete.
+	after := func(n int, distance int64) *Tracker {
+		tr := New(0, Set{})
+		for i := range int64(n) {
+			tr.Received(i * (distance / int64(n)))
+		}
+		tr.Received(distance - 1)
+		tr.Complete(distance - 1)
+		return tr
+	}
+	inHand := func(offset int64) *Tracker {
+		tr := New(0, Set{})
+		tr.Received(offset)
+		return tr
+	}
+	for name, c := range map[string]struct {
+		tr   *Tracker
 		n    int
 		last int64
 		want bool
 	}{
-		{int(bitmapSpan), 100 + bitmapSpan - 1, true},
-		{int(bitmapSpan), 100 + bitmapSpan, false},
-		{1469, 100 + 200_000, true},
-		{1470, 100 + 200_000, false},
-		{1410, 100 + 2_000_000, true},
+		"a stretch":                {New(100, Set{}), 23_592, 100 + 23_591, true},
+		"a longer one":             {New(100, Set{}), 23_593, 100 + 23_592, false},
+		"a stretch in hand":        {inHand(300), 23_591, 300 + 23_591, true},
+		"far apart":                {New(0, Set{}), 1468, 200_000 - 1, true},
+		"too many far apart":       {New(0, Set{}), 1469, 200_000 - 1, false},
+		"behind one old":           {after(1, 1e12), 23_500, 1e12 + 23_500 - 1, true},
+		"behind 500 old":           {after(500, 200_000), 15_000, 200_000 + 15_000 - 1, true},
+		"too much behind 500 old":  {after(500, 200_000), 16_000, 200_000 + 16_000 - 1, false},
+		"behind 1000 old":          {after(1000, 200_000), 7000, 200_000 + 7000 - 1, true},
+		"too much behind 1000 old": {after(1000, 200_000), 8000, 200_000 + 8000 - 1, false},
 	} {
-		if got := tr.Fits(c.n, c.last); got != c.want {
-			t.Errorf("Fits(%d, %d) = %v", c.n, c.last, got)
+		if got := c.tr.Fits(c.n, c.last); got != c.want {
+			t.Errorf("%s: Fits(%d, %d) = %v", name, c.n, c.last, got)
+		}
+	}
+}
+
+// A strict head waits for long while others go by, each taking its time: nothing stops.
+func TestFitsBehindAnOldHead(t *testing.T) {
+	const slowest, batch = 15_000, 1000
+	rnd := newRand(1)
+	tr := New(0, Set{})
+	tr.Received(0)
+	finish := map[int64][]int64{}
+	for x := int64(1); x < 100_000; x++ {
+		if x%batch == 1 && !tr.Fits(batch, x+batch-1) {
+			t.Fatalf("stopped at %d, %d in hand", x, tr.Incomplete())
+		}
+		tr.Received(x)
+		at := x + rnd.Int64N(slowest)
+		finish[at] = append(finish[at], x)
+		for _, y := range finish[x] {
+			tr.Complete(y)
+		}
+		delete(finish, x)
+		if x%5000 == 0 {
+			mustEncode(t, widest, tr.Snapshot().Done)
 		}
 	}
 }
@@ -325,18 +381,28 @@ func TestFitsWithinOneHole(t *testing.T) {
 	}
 }
 
-// A set that no tracker would have let come about must not stop the partition.
-func TestFitsOneByOne(t *testing.T) {
-	tr := New(0, Set{runs: []int64{1 << 50, 3}})
-	for x := range int64(10) {
-		if !tr.Fits(1, x) || tr.Fits(2, x+1) {
-			t.Fatalf("%d: one by one", x)
+// After a restart an old head is met first, and then a stretch far away of which half is done.
+func TestFitsAfterRestartFarFromTheHead(t *testing.T) {
+	runs := []int64{1, 200_000}
+	for range 10_000 {
+		runs = append(runs, 1, 1)
+	}
+	_, set, err := Decode(mustEncode(t, widest, Set{runs: runs}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := New(0, set)
+	tr.Received(0)
+	for x := int64(1); x < 220_001; x++ {
+		if !tr.Fits(1000, x+999) && x+999 < 220_001 || !tr.Fits(1, x) {
+			t.Fatalf("stopped at %d", x)
 		}
 		tr.Received(x)
-		if tr.Fits(1, x+1) {
-			t.Fatalf("%d: one by one", x)
-		}
-		tr.Complete(x)
+	}
+
+	// Retention has taken them all meanwhile.
+	if tr := New(0, set); !tr.Fits(1, 1e9) || !tr.Received(1e9) || tr.Offset() != 1e9 {
+		t.Fatal("the first record beyond can't be received")
 	}
 }
 

@@ -135,8 +135,8 @@ func (c *checker) checkParkedOnce(ch *chain) {
 // resumedBetween says whether a pause of the webhook may have ended within the
 // time given.
 func (w *webhook) resumedBetween(from, to time.Time) bool {
-	for _, cl := range w.clears {
-		if !cl.to.Before(from) && !cl.from.After(to) {
+	for _, l := range w.lifts {
+		if !l.to.Before(from) && !l.from.After(to) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
 )
@@ -28,7 +29,9 @@ type checker struct {
 	ordered  []*chain // as the events topic has them, so that reports don't change from run to run
 	webhooks map[string]*webhook
 	names    []string // of the webhooks, in the order in which they appear
-	report   Report
+	// newestState is when the last record of the state topic was written.
+	newestState time.Time
+	report      Report
 }
 
 // chain is one event and everything that was written about it.
@@ -72,7 +75,7 @@ type webhook struct {
 	requests []*request          // in the order of arrival
 	states   []State
 	acts     []Act
-	clears   []clear
+	lifts    []lift
 	pauses   []pause
 }
 
@@ -116,6 +119,7 @@ func newChecker(h *History) *checker {
 	for _, s := range h.Topics.States {
 		w := c.webhook(s.Webhook)
 		w.states = append(w.states, s)
+		c.newestState = later(c.newestState, s.Written)
 	}
 	for _, a := range h.Topics.Acts {
 		w := c.webhook(a.Webhook)
@@ -128,7 +132,7 @@ func newChecker(h *History) *checker {
 	for _, ch := range c.ordered {
 		slices.SortStableFunc(ch.waiting, byProgress)
 	}
-	c.each((*webhook).findClears)
+	c.each(func(w *webhook) { w.findLifts(c.uncommitted()) })
 	return c
 }
 
@@ -200,10 +204,10 @@ func (c *checker) count() {
 			c.report.Events["waiting"]++
 		}
 	}
-	var late []float64
+	var late []time.Duration
 	for _, a := range c.Topics.Attempts {
 		if a.Number > 1 && !a.DueAt.IsZero() {
-			late = append(late, float64(a.Started.Sub(a.DueAt)))
+			late = append(late, a.Started.Sub(a.DueAt))
 		}
 	}
 	c.report.Lateness = distribution(late)

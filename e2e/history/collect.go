@@ -30,8 +30,12 @@ func Collect(ctx context.Context, cl *kgo.Client, topo *topology.Topology, group
 		add   func(*kgo.Record) error
 	}
 	sources := []source{
-		{topo.Events(), t.addEvent}, {topo.Parked(), waiting}, {topo.DLQ(), t.addDead},
-		{topo.Attempts(), t.addAttempt}, {topo.State(), t.addState}, {topo.Commands(), t.addAct},
+		{topo.Events(), t.addEvent},
+		{topo.Parked(), waiting},
+		{topo.DLQ(), t.addDead},
+		{topo.Attempts(), t.addAttempt},
+		{topo.State(), t.addState},
+		{topo.Commands(), t.addAct},
 	}
 	for _, topic := range append(topo.Retries(), drained...) {
 		sources = append(sources, source{topic, waiting})
@@ -139,19 +143,13 @@ func (t *Topics) addState(r *kgo.Record) error {
 
 func (t *Topics) addAct(r *kgo.Record) error {
 	a := Act{Place: record.SourceOf(r), Written: r.Timestamp, Webhook: string(r.Key)}
-	if record.KindOf(r.Value) == record.KindCommand {
-		c, err := record.ParseCommand(r.Value)
-		if err != nil {
-			return nil // somebody wrote nonsense; that it does no harm shows elsewhere
-		}
+	// Nonsense in the topic is left out here; that it did no harm shows elsewhere.
+	if c, err := record.ParseCommand(r.Value); err == nil {
 		a.ID, a.Action = c.ID, c.Action
-	} else {
-		result, err := record.ParseResult(r.Value)
-		if err != nil {
-			return nil
-		}
+		t.Acts = append(t.Acts, a)
+	} else if result, err := record.ParseResult(r.Value); err == nil {
 		a.ID, a.Result = result.ID, result.Result
+		t.Acts = append(t.Acts, a)
 	}
-	t.Acts = append(t.Acts, a)
 	return nil
 }

@@ -50,20 +50,11 @@ func (c *checker) checkEnds() {
 		if ch.movedTo != nil {
 			continue
 		}
-		ends := 0
-		for i, a := range ch.attempts {
-			if !a.terminal() {
-				continue
-			}
-			if ends++; ends == 1 && i != len(ch.attempts)-1 {
-				c.brokenFor(ch, OneChain, "it was %s at %s, and went on", a.Outcome, a.Place)
-			}
-		}
-		switch {
-		case ends > 1:
-			c.brokenFor(ch, OneChain, "it ended %d times", ends)
-		case ends == 0:
+		switch end := ch.end(); {
+		case end == nil:
 			c.checkUnfinished(ch)
+		case end != &ch.attempts[len(ch.attempts)-1]:
+			c.brokenFor(ch, OneChain, "it was %s at %s, and went on", end.Outcome, end.Place)
 		}
 	}
 }

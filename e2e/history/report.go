@@ -3,7 +3,6 @@ package history
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // Promise is what a violation broke.
@@ -53,12 +52,6 @@ type Report struct {
 	Requests, Extra int
 	// Lateness is how long after their due times the retries started.
 	Lateness Distribution
-}
-
-// Distribution is a few figures of many durations.
-type Distribution struct {
-	Count               int
-	P50, P99, P999, Max time.Duration
 }
 
 // shown is how many violations an error tells in full: the first few say what is

@@ -6,9 +6,9 @@ import (
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// checkRequests: each request is told of by one attempt record, each attempt
-// record by one request, and what is left over repeats an attempt whose outcome
-// an incident took away.
+// checkRequests: each attempt record that has an answer has a request that got
+// it. What requests are left over repeat an attempt whose outcome an incident
+// took away.
 func (c *checker) checkRequests() {
 	c.each(func(w *webhook) {
 		byID := map[string][]*request{}
@@ -41,16 +41,12 @@ func (c *checker) checkRequestsOf(w *webhook, id string, requests []*request) {
 	}
 	var log []*Attempt
 	for _, ch := range chains {
-		for i := range ch.attempts {
-			if ch.attempts[i].Number > 0 {
-				log = append(log, &ch.attempts[i])
-			}
-		}
+		log = append(log, ch.requests()...)
 	}
 	c.match(log, requests)
 	for _, a := range log {
 		if a.Status > 0 && !logged(requests, a) {
-			c.broken(NothingLost, w.id, id, "the log has attempt %d answered with %d, and no request with this number was", a.Number, a.Status)
+			c.broken(NothingLost, w.id, id, "the log has attempt %d from %s to %s, answered with %d; no such request arrived", a.Number, clock(a.Started), clock(a.ended()), a.Status)
 		}
 	}
 	for _, q := range requests {
@@ -66,6 +62,20 @@ func (c *checker) checkRequestsOf(w *webhook, id string, requests []*request) {
 	}
 }
 
+// requests are the attempts that a request belongs to: one of each number, since
+// a number that is repeated has been noticed already.
+func (ch *chain) requests() []*Attempt {
+	var out []*Attempt
+	seen := map[int]bool{0: true}
+	for i := range ch.attempts {
+		if a := &ch.attempts[i]; !seen[a.Number] {
+			seen[a.Number] = true
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
 // alive are the events with an id, without those that were moved on.
 func (w *webhook) alive(id string) []*chain {
 	var out []*chain
@@ -77,26 +87,15 @@ func (w *webhook) alive(id string) []*chain {
 	return out
 }
 
-// match finds the request of each attempt record: of the same number, and the
-// same answer; among several the one whose arrival lies within the attempt.
+// match finds the request of each attempt record: of the same number, with the
+// same answer, arrived while the attempt went on.
 func (c *checker) match(log []*Attempt, requests []*request) {
 	for _, a := range log {
-		var best *request
-		bestFits := false
 		for _, q := range requests {
-			if q.logged != nil || q.Attempt != a.Number || a.Status > 0 && q.Status != a.Status {
-				continue
+			if q.logged == nil && q.Attempt == a.Number && (a.Status == 0 || q.Status == a.Status) && c.within(q, a) {
+				q.logged = a
+				break
 			}
-			fits := c.within(q, a)
-			if a.Status == 0 && !fits {
-				continue // nobody answered: it may never have arrived
-			}
-			if best == nil || fits && !bestFits {
-				best, bestFits = q, fits
-			}
-		}
-		if best != nil {
-			best.logged = a
 		}
 	}
 }

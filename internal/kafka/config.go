@@ -62,8 +62,8 @@ func (c Config) Validate() error {
 	}
 	if c.InstanceID == "" || len(c.InstanceID) > maxInstanceID {
 		errs = append(errs, fmt.Errorf("kafka.instance_id is %d bytes long: it must have 1 to %d", len(c.InstanceID), maxInstanceID))
-	} else if c.InstanceID == "." || c.InstanceID == ".." || strings.ContainsFunc(c.InstanceID, notInstanceRune) {
-		errs = append(errs, fmt.Errorf("kafka.instance_id is %q: only A-Za-z0-9._- may be in it, and it may not be . or ..", c.InstanceID))
+	} else if strings.Trim(c.InstanceID, ".") == "" || strings.ContainsFunc(c.InstanceID, notInstanceRune) {
+		errs = append(errs, fmt.Errorf("kafka.instance_id is %q: it may have A-Za-z0-9._- only, and not be just dots", c.InstanceID))
 	}
 	return errors.Join(append(errs, c.TLS.validate(), c.SASL.validate())...)
 }

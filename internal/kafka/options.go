@@ -40,6 +40,7 @@ func Options(c Config, log *slog.Logger) ([]kgo.Opt, error) {
 		kgo.RetryTimeout(retryTimeout),
 		kgo.RetryBackoffFn(backoff),
 		kgo.RequestRetries(requestRetries),
+		kgo.DisableClientMetrics(), // KIP-714 would push this client's figures to the brokers; ours are on the admin port
 		kgo.MetadataMinAge(metadataMinAge),
 	}
 	if c.SASL.Mechanism != "" {

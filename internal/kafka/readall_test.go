@@ -65,7 +65,7 @@ func TestReadAllWaitsWithoutHaste(t *testing.T) {
 		w := writer{t, clientOf(t, c, kgo.TransactionalID("tx"))}
 		w.begin("a")
 		fetches := countFetches(cluster)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+readAllPause/2) // in a pause
 		defer cancel()
 		_, end, err := all(ctx, clientOf(t, c))
 		if end != 0 || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "a transaction is open from 0 on") {
@@ -178,10 +178,9 @@ func end(t *rapid.T, w writer, open map[int][]*kgo.Record, who int) []*kgo.Recor
 func TestOffsets(t *testing.T) {
 	cluster := startCluster(t)
 	cl, w := newClient(t, cluster), newWriter(t, cluster, "tx")
-	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
 	offset := func(ms int64) int64 {
 		t.Helper()
-		o, err := OffsetAt(t.Context(), cl, topic, 0, at(ms))
+		o, err := OffsetAt(t.Context(), cl, topic, 0, time.UnixMilli(ms))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +190,7 @@ func TestOffsets(t *testing.T) {
 		t.Error("of an empty partition")
 	}
 	for _, ms := range []int64{1000, 2000, 3000, 4000} {
-		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: at(ms)}).FirstErr(); err != nil {
+		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: time.UnixMilli(ms)}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}

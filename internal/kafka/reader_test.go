@@ -202,8 +202,8 @@ func TestNextEndsWithItsContext(t *testing.T) {
 
 	// One try fails, the next waits when the context ends.
 	ctx, cancel = context.WithCancel(t.Context())
+	waiting = countFetches(cluster) // before the fault, which would hide its request
 	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: kerr.KafkaStorageError})
-	waiting = countFetches(cluster)
 	go func() {
 		if waiting.Wait(t.Context(), 2) == nil {
 			cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -78,13 +79,16 @@ var running *apache
 
 // Main runs the tests of a package that uses Apache, stops the shared cluster
 // and exits.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main without the exit, for a TestMain that has more to do.
+func Run(m *testing.M) int {
 	inMain = true
 	code := m.Run()
 	if running != nil {
 		running.stop()
 	}
-	os.Exit(code)
+	return code
 }
 
 // apache is a running cluster.
@@ -175,9 +179,9 @@ func (a *apache) start(ctx context.Context, i int) error {
 }
 
 func (a *apache) logs() string {
-	var out string
+	var out strings.Builder
 	for _, n := range a.nodes {
-		out += fmt.Sprintf("\n--- broker %d (%s)\n%s", n.id, n.log, n.lastLines())
+		fmt.Fprintf(&out, "\n--- broker %d (%s)\n%s", n.id, n.log, n.lastLines())
 	}
-	return out
+	return out.String()
 }

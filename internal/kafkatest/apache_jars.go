@@ -90,12 +90,20 @@ func findJava() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its version: %w\n%s", path, err, out)
 	}
-	m := javaVersion.FindSubmatch(out)
-	if m == nil {
-		return "", fmt.Errorf("%s -version names no version; %s", path, howToGet)
-	}
-	if major, _ := strconv.Atoi(string(m[1])); major < 17 {
-		return "", fmt.Errorf("%s is Java %d; %s", path, major, howToGet)
+	if err := newEnough(out); err != nil {
+		return "", fmt.Errorf("%s: %w; %s", path, err, howToGet)
 	}
 	return path, nil
+}
+
+// newEnough reads what java -version prints.
+func newEnough(out []byte) error {
+	m := javaVersion.FindSubmatch(out)
+	if m == nil {
+		return errors.New("its -version names no version")
+	}
+	if major, _ := strconv.Atoi(string(m[1])); major < 17 {
+		return fmt.Errorf("it is Java %d", major)
+	}
+	return nil
 }

@@ -68,8 +68,7 @@ func (n *node) start() error {
 	cmd := exec.Command(n.java, "-Xmx384m", "-XX:+UseSerialGC", "-Dlog4j2.configurationFile="+filepath.Join(n.dir, "log4j2.properties"),
 		"-cp", n.classpath, "kafka.Kafka", n.config())
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = childAttributes()
-	if err := startChild(cmd); err != nil {
+	if err := StartChild(cmd); err != nil {
 		return fmt.Errorf("starting broker %d: %w", n.id, err)
 	}
 	p := &process{cmd: cmd, ended: make(chan struct{})}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -53,8 +54,8 @@ type Request struct {
 	// Signature is what the official Standard Webhooks verifier says; nil is
 	// fine. Requests of webhooks without VerifyWith are not looked at.
 	Signature error
-	// Status is what was answered; 0 when nothing was: the request is still
-	// going on, was reset, or its client left.
+	// Status is what was answered, whether the client took it or not; 0 when
+	// nothing was: the request is still going on, was reset, or its client left.
 	Status int
 }
 
@@ -147,10 +148,8 @@ func (r *Receiver) Await(ctx context.Context, done func(Request) bool) error {
 		}
 		next = len(r.finished)
 		r.mu.Unlock()
-		for _, q := range news {
-			if done(q) {
-				return nil
-			}
+		if slices.ContainsFunc(news, done) {
+			return nil
 		}
 		select {
 		case <-changed:
@@ -226,13 +225,9 @@ func (r *Receiver) answer(w http.ResponseWriter, in *http.Request, a Response) i
 		reset(w)
 		return 0
 	}
-	for name, values := range a.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), a.Header)
 	w.WriteHeader(a.Status)
-	if _, err := w.Write(a.Body); err != nil {
-		return 0
-	}
+	_, _ = w.Write(a.Body) // the client may have had enough of it
 	return a.Status
 }
 

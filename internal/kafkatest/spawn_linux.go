@@ -7,10 +7,7 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child into a process group of its own, so that Ctrl-C
-// on the test doesn't kill brokers in the middle of a test's own clean end, and
-// has the kernel kill it when this process ends without one: a panic, a timeout
-// of go test, kill -9.
+// childAttributes are those of StartChild.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/reenvio/reenvio/internal/kafka"
 	"github.com/reenvio/reenvio/internal/topology"
@@ -61,6 +63,7 @@ func (c *Cluster) CreateTopics(t testing.TB, topo *topology.Topology) {
 	if !c.OnApache() {
 		return // it goes with the test
 	}
+	c.awaitTopics(t, topo)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -72,4 +75,32 @@ func (c *Cluster) CreateTopics(t testing.TB, topo *topology.Topology) {
 			t.Logf("taking the test's topics away: %v", err)
 		}
 	})
+}
+
+// awaitTopics returns when every broker knows the topics and every leader serves
+// its partitions. The answer to their creation comes from the controller; for a
+// while after it brokers say UNKNOWN_TOPIC_OR_PARTITION.
+func (c *Cluster) awaitTopics(t testing.TB, topo *topology.Topology) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var names []string
+	for _, spec := range topo.Specs() {
+		names = append(names, spec.Topic)
+	}
+	for _, addr := range c.Brokers {
+		adm := kadm.NewClient(c.Client(t, kgo.SeedBrokers(addr), kgo.MetadataMinAge(healthPoll/2)))
+		defer adm.Close()
+		for {
+			ends, err := adm.ListEndOffsets(ctx, names...)
+			if err = cmp.Or(err, ends.Error()); err == nil {
+				break
+			}
+			select {
+			case <-time.After(healthPoll):
+			case <-ctx.Done():
+				t.Fatalf("waiting for broker %s to know the test's topics: %v", addr, err)
+			}
+		}
+	}
 }

@@ -25,6 +25,14 @@ const (
 	Discarded         DeathReason = "discarded"          // by hand
 )
 
+// DeathReasons are all that there are, in the order above.
+func DeathReasons() []DeathReason {
+	return []DeathReason{
+		AttemptsExhausted, PermanentStatus, WebhookDeleted, WebhookUnknown, URLBlocked,
+		InvalidRecord, TooLarge, ParkedExpired, Expired, Discarded,
+	}
+}
+
 // Death is what a dead letter says beside what its Delivery knows. Texts may be
 // of any length and hold any bytes: they are escaped and cut when written.
 type Death struct {

@@ -11,8 +11,27 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 
+	"github.com/reenvio/reenvio/schemas"
 	"github.com/reenvio/reenvio/schemas/schematest"
 )
+
+func TestDeathReasonsAreThoseOfTheSchema(t *testing.T) {
+	data, err := schemas.FS.ReadFile("common.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var common struct {
+		Defs struct {
+			DeathReason struct{ Enum []DeathReason }
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(data, &common); err != nil {
+		t.Fatal(err)
+	}
+	if want := common.Defs.DeathReason.Enum; !reflect.DeepEqual(DeathReasons(), want) {
+		t.Errorf("got %v, the schema has %v", DeathReasons(), want)
+	}
+}
 
 func TestDeadLetterRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -272,6 +272,9 @@ func TestNewEventRecordRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
+	if _, err := NewEventRecord("t", 0, Event{Webhook: "w", ID: "e", Value: make([]byte, MaxEventBytes)}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
 	r, err := NewEventRecord("t", 0, Event{Webhook: "w", Structured: true, Value: []byte(`{"id":"e","type":"t"}`)})
 	if err != nil || len(r.Headers) != 1 || r.Headers[0].Key != "content-type" || string(r.Headers[0].Value) != cloudEventsJSON {
 		t.Errorf("structured: %v, %v", r, err)

@@ -95,9 +95,8 @@ func genDelivery() *rapid.Generator[*Delivery] {
 func genDeath() *rapid.Generator[Death] {
 	return rapid.Custom(func(t *rapid.T) Death {
 		return Death{
-			Reason: rapid.SampledFrom([]DeathReason{AttemptsExhausted, PermanentStatus, WebhookDeleted, WebhookUnknown, URLBlocked,
-				InvalidRecord, TooLarge, ParkedExpired, Expired, Discarded}).Draw(t, "reason"),
-			Group: genAnyText().Draw(t, "group"), Dispatcher: genAnyText().Draw(t, "dispatcher"), Version: genAnyText().Draw(t, "version"),
+			Reason: rapid.SampledFrom(DeathReasons()).Draw(t, "reason"),
+			Group:  genAnyText().Draw(t, "group"), Dispatcher: genAnyText().Draw(t, "dispatcher"), Version: genAnyText().Draw(t, "version"),
 			URLHost: genAnyText().Draw(t, "host"), Message: genAnyText().Draw(t, "message"), Response: genAnyText().Draw(t, "response"),
 			At: genTime().Draw(t, "at"),
 		}

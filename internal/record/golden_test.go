@@ -170,8 +170,10 @@ func TestGoldenJSON(t *testing.T) {
 		DueAt: At(goldenProduced.Add(2490 * time.Millisecond)), LatenessMS: 10, NextAttemptAt: at, URLHost: "crm.example:8443", ResponseExcerpt: "<h1>down</h1>",
 		SourceTopic: "webhooks.events", SourcePartition: 3, SourceOffset: 1042, Dispatcher: "node-1", Version: "1.2.3",
 	}
-	unknown := Attempt{EventID: derivedID(goldenPlace), Outcome: Dead, Next: NextNone, Error: "invalid_record: the record has no key",
-		ProducedAt: At(goldenProduced), SourceTopic: "webhooks.events", SourcePartition: 0, SourceOffset: 0, Dispatcher: "node-1", Version: "1.2.3"}
+	unknown := Attempt{
+		EventID: derivedID(goldenPlace), Outcome: Dead, Next: NextNone, Error: "invalid_record: the record has no key",
+		ProducedAt: At(goldenProduced), SourceTopic: "webhooks.events", SourcePartition: 0, SourceOffset: 0, Dispatcher: "node-1", Version: "1.2.3",
+	}
 	state := State{
 		Webhook: "crm.orders", ConsecutiveFailures: 10, StreakStartedAt: At(goldenProduced), PausedAt: at, HoldUntil: at,
 		LastStatus: 503, LastError: "status", Head: &Head{Source: goldenPlace, Attempts: 2, DueAt: at},

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,9 +85,9 @@ func ownHeaders(headers []kgo.RecordHeader) []kgo.RecordHeader {
 // last is the value of the last header of that name, as Kafka's own clients
 // answer for a repeated one.
 func last(headers []kgo.RecordHeader, name string) (value []byte, found bool) {
-	for i := len(headers) - 1; i >= 0; i-- {
-		if headers[i].Key == name {
-			return headers[i].Value, true
+	for _, h := range slices.Backward(headers) {
+		if h.Key == name {
+			return h.Value, true
 		}
 	}
 	return nil, false

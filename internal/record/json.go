@@ -103,8 +103,8 @@ func knownFields(t reflect.Type) map[string]bool {
 		return known.(map[string]bool)
 	}
 	known := make(map[string]bool, t.NumField())
-	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" && name != "-" {
 			known[name] = true
 		}

@@ -1,11 +1,15 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// ErrTooLarge says that an event has more than MaxEventBytes. Test with errors.Is.
+var ErrTooLarge = errors.New("the event is too large")
 
 // NewEventRecord makes the record of an event for the events topic, for
 // producers: a CloudEvent in binary mode, or the envelope in e.Value as it lies
@@ -40,7 +44,7 @@ func NewEventRecord(topic string, partition int32, e Event) (*kgo.Record, error)
 		return nil, fmt.Errorf("making event record: its id is %s, its envelope says %s", e.ID, d.ID)
 	}
 	if size := Size(r); size > MaxEventBytes {
-		return nil, fmt.Errorf("making event record: %d bytes with key and headers, the most is %d", size, MaxEventBytes)
+		return nil, fmt.Errorf("making event record: %w: %d bytes with key and headers, the most is %d", ErrTooLarge, size, MaxEventBytes)
 	}
 	return r, nil
 }

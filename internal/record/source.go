@@ -46,9 +46,6 @@ func (s Source) String() string {
 	return s.Topic + "/" + strconv.FormatInt(int64(s.Partition), 10) + "/" + strconv.FormatInt(s.Offset, 10)
 }
 
-// IsZero says that no place is known.
-func (s Source) IsZero() bool { return s == Source{} }
-
 // MarshalText writes the source as String does.
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

@@ -14,7 +14,7 @@ import (
 //	dispatcher (kafka.instance_id), version     2 x 64    =   128
 //	source, moved (249 + 10 + 19 + 2), redrive  2 x 280 + 256 = 816
 //	errors.topic, partition, offset             249 + 10 + 19 = 278
-//	five times, reason, numbers                 5 x 24 + 64   = 184
+//	six times, reason, numbers                  6 x 24 + 64   = 208
 //	24 names of up to 32 bytes with lengths     24 x 42       = 1,008
 //
 // about 6 KiB, while a record may be 128 KiB larger than its event.

@@ -181,7 +181,7 @@ func TestVerifyListsEveryFault(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := adm.CreateTopic(t.Context(), 4, 3, map[string]*string{"max.message.bytes": kadm.StringPtr("3000000")}, topo.Commands()); err != nil {
+	if _, err := adm.CreateTopic(t.Context(), 4, 3, map[string]*string{"max.message.bytes": new("3000000")}, topo.Commands()); err != nil {
 		t.Fatal(err)
 	}
 	alter(t, adm, topo.State(), "cleanup.policy", "compact,delete")

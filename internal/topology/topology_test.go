@@ -26,10 +26,18 @@ func newTopology(t *testing.T, cfg Config, tiers ...time.Duration) *Topology {
 func TestNames(t *testing.T) {
 	topo := newTopology(t, Config{Prefix: "hooks-", Partitions: 3, Replication: 1}, time.Hour, time.Minute)
 	for _, pair := range [][2]string{
-		{topo.Events(), "hooks-events"}, {topo.Parked(), "hooks-parked"}, {topo.DLQ(), "hooks-dlq"}, {topo.Attempts(), "hooks-attempts"},
-		{topo.State(), "hooks-state"}, {topo.Endpoints(), "hooks-endpoints"}, {topo.Commands(), "hooks-commands"}, {topo.Delivered(), "hooks-delivered"},
-		{topo.Retry(time.Minute), "hooks-retry-1m"}, {strings.Join(topo.Retries(), " "), "hooks-retry-1m hooks-retry-1h"},
-		{strings.Join(topo.Owned(), " "), "hooks-events hooks-retry-1m hooks-retry-1h hooks-commands"}, {topo.Prefix(), "hooks-"},
+		{topo.Events(), "hooks-events"},
+		{topo.Parked(), "hooks-parked"},
+		{topo.DLQ(), "hooks-dlq"},
+		{topo.Attempts(), "hooks-attempts"},
+		{topo.State(), "hooks-state"},
+		{topo.Endpoints(), "hooks-endpoints"},
+		{topo.Commands(), "hooks-commands"},
+		{topo.Delivered(), "hooks-delivered"},
+		{topo.Retry(time.Minute), "hooks-retry-1m"},
+		{strings.Join(topo.Retries(), " "), "hooks-retry-1m hooks-retry-1h"},
+		{strings.Join(topo.Owned(), " "), "hooks-events hooks-retry-1m hooks-retry-1h hooks-commands"},
+		{topo.Prefix(), "hooks-"},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("got %q, want %q", pair[0], pair[1])
@@ -81,11 +89,15 @@ func TestSpecsAreTheContract(t *testing.T) {
 	const compact = common + "cleanup.policy=compact " + most + "min.cleanable.dirty.ratio=0.1 segment.bytes=33554432 segment.ms=600000 unclean.leader.election.enable=false"
 	want := [][2]string{
 		{"webhooks.events", common + "cleanup.policy=delete max.message.bytes=1048576 min.insync.replicas=2 retention.ms=604800000 unclean.leader.election.enable=false"},
-		{"webhooks.retry-2s", retry}, {"webhooks.retry-4s", retry}, {"webhooks.retry-8s", retry}, {"webhooks.retry-16s", retry},
+		{"webhooks.retry-2s", retry},
+		{"webhooks.retry-4s", retry},
+		{"webhooks.retry-8s", retry},
+		{"webhooks.retry-16s", retry},
 		{"webhooks.parked", common + "cleanup.policy=delete " + most + "retention.bytes=-1 retention.ms=1209600000 unclean.leader.election.enable=false"},
 		{"webhooks.dlq", common + "cleanup.policy=delete " + most + "retention.ms=2592000000 unclean.leader.election.enable=false"},
 		{"webhooks.attempts", common + "cleanup.policy=delete " + most + "retention.ms=604800000 unclean.leader.election.enable=false"},
-		{"webhooks.state", compact}, {"webhooks.endpoints", compact},
+		{"webhooks.state", compact},
+		{"webhooks.endpoints", compact},
 		{"webhooks.commands", common + "cleanup.policy=delete " + most + "retention.ms=2592000000 unclean.leader.election.enable=false"},
 		{"webhooks.delivered", common + "cleanup.policy=delete " + most + "retention.ms=3600000 segment.ms=600000 unclean.leader.election.enable=false"},
 	}

@@ -15,8 +15,10 @@ func TestAllSchemasCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"attempt", "state", "number-state", "endpoint", "command", "result", "dead-letter",
-		"event-headers", "retry-headers", "parked-headers", "dead-letter-headers"} {
+	for _, name := range []string{
+		"attempt", "state", "number-state", "endpoint", "command", "result", "dead-letter",
+		"event-headers", "retry-headers", "parked-headers", "dead-letter-headers",
+	} {
 		if all[name] == nil {
 			t.Errorf("there is no schema %s", name)
 		}
@@ -29,8 +31,10 @@ func TestAllSchemasCompile(t *testing.T) {
 }
 
 func TestGoldenIsEmbedded(t *testing.T) {
-	for _, name := range []string{"event.json", "retry.json", "parked.json", "dead-letter.json", "attempt.json", "state.json", "number-state.json",
-		"endpoint.json", "command.json", "result.json", "delivered.bin"} {
+	for _, name := range []string{
+		"event.json", "retry.json", "parked.json", "dead-letter.json", "attempt.json", "state.json", "number-state.json",
+		"endpoint.json", "command.json", "result.json", "delivered.bin",
+	} {
 		if data, err := fs.ReadFile(schemas.FS, "golden/"+name); err != nil || len(data) == 0 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,10 +1,11 @@
 package vnet
 
 import (
+	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -22,15 +23,11 @@ type conn struct {
 	closed bool
 }
 
-// newPair makes both ends of a connection that came over p. The caller holds
-// the network's lock.
+// newPair makes both ends of a connection that came over p. The client dials from
+// the address that it dials to. The caller holds the network's lock.
 func newPair(n *Network, p path) (client, server *conn) {
-	ip := p.to.Addr()
-	if !ip.IsLoopback() {
-		ip = netip.AddrFrom4([4]byte{192, 0, 2, 1})
-	}
 	n.nextClient++
-	from := netip.AddrPortFrom(ip, 32768+n.nextClient%28000)
+	from := netip.AddrPortFrom(p.to.Addr(), 32768+n.nextClient%28000)
 	up, down := newStream(), newStream()
 	client = newConn(n, p, from, p.to, down, up)
 	server = newConn(n, p, p.to, from, up, down)
@@ -110,9 +107,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 
 // wrap gives an error the shape of the net package's. EOF stays bare, as there.
 func (c *conn) wrap(op string, err error) error {
-	switch err {
-	case syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed, errDeadline:
-		return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
 	}
-	return err
+	return &net.OpError{Op: op, Net: "tcp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }

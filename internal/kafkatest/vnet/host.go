@@ -33,7 +33,7 @@ func (h Host) Dial(ctx context.Context, network, address string) (net.Conn, erro
 			case <-changed:
 				continue
 			case <-ctx.Done():
-				return nil, fail(ctxError(ctx))
+				return nil, fail(ctx.Err())
 			}
 		}
 		if state.delay > 0 {
@@ -42,7 +42,7 @@ func (h Host) Dial(ctx context.Context, network, address string) (net.Conn, erro
 			case <-timer.C:
 			case <-ctx.Done():
 				timer.Stop()
-				return nil, fail(ctxError(ctx))
+				return nil, fail(ctx.Err())
 			}
 		}
 		break
@@ -97,8 +97,7 @@ func (h Host) set(addrs []string, change func(*pathState)) {
 		change(&s)
 		h.net.paths[p] = s
 	}
-	close(h.net.changed)
-	h.net.changed = make(chan struct{})
+	h.net.wake()
 }
 
 // anywhere stands for all addresses in a path.
@@ -109,25 +108,7 @@ func (n *Network) state(p path) (pathState, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, all := n.paths[p], n.paths[path{p.from, anywhere}]
-	s.cut = s.cut || all.cut
+	s.cut = (s.cut || all.cut) && !n.closed
 	s.delay = max(s.delay, all.delay)
 	return s, n.changed
-}
-
-// ctxError gives a dial's end the shape that a real dialer gives it: a timeout
-// says so through net.Error.
-func ctxError(ctx context.Context) error {
-	if ctx.Err() == context.DeadlineExceeded {
-		return errTimeout{}
-	}
-	return ctx.Err()
-}
-
-type errTimeout struct{}
-
-func (errTimeout) Error() string   { return "i/o timeout" }
-func (errTimeout) Timeout() bool   { return true }
-func (errTimeout) Temporary() bool { return true }
-func (errTimeout) Is(err error) bool {
-	return err == context.DeadlineExceeded
 }

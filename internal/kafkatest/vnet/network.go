@@ -114,6 +114,7 @@ func (n *Network) Host(name string) Host { return Host{net: n, name: name} }
 func (n *Network) Close() error {
 	n.mu.Lock()
 	n.closed = true
+	n.wake()
 	var ls []*listener
 	for _, l := range n.listeners {
 		ls = append(ls, l)
@@ -130,6 +131,12 @@ func (n *Network) Close() error {
 		_ = c.Close()
 	}
 	return nil
+}
+
+// wake lets everyone who waits on a path look again. The caller holds the lock.
+func (n *Network) wake() {
+	close(n.changed)
+	n.changed = make(chan struct{})
 }
 
 func parse(address string) (netip.AddrPort, error) {

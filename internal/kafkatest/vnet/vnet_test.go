@@ -124,6 +124,12 @@ func TestEndsLookLikeTCP(t *testing.T) {
 		if _, err := server.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
 			t.Fatalf("read of a closed end: %v, want ErrClosed", err)
 		}
+		if _, err := server.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("write of a closed end: %v, want ErrClosed", err)
+		}
+		if err := server.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Fatalf("second close: %v, want ErrClosed", err)
+		}
 		client, server = pair(t, n, n.Host(""))
 		_ = server.(interface{ SetLinger(int) error }).SetLinger(0)
 		_ = server.Close()
@@ -150,6 +156,30 @@ func TestClosingAListenerEndsWhatNobodyAccepted(t *testing.T) {
 		listen(t, n, "198.51.100.7:443") // free again
 		if _, err := n.Listen("tcp", "198.51.100.7:443"); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Fatalf("second listener: %v, want EADDRINUSE", err)
+		}
+	})
+}
+
+func TestOnlyAddressesOfThisNetwork(t *testing.T) {
+	bubble(t, func(t *testing.T, n *vnet.Network) {
+		ln := listen(t, n, "localhost:80")
+		if got := ln.Addr().String(); got != "127.0.0.1:80" {
+			t.Fatalf("localhost is %s", got)
+		}
+		for _, addr := range []string{"example.com:80", "127.0.0.1", "127.0.0.1:http"} {
+			if _, err := n.Dial(t.Context(), "tcp", addr); err == nil {
+				t.Errorf("dialled %s", addr)
+			}
+			if _, err := n.Listen("tcp", addr); err == nil {
+				t.Errorf("listens on %s", addr)
+			}
+		}
+		_ = n.Close()
+		if _, err := n.Dial(t.Context(), "tcp", "127.0.0.1:80"); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dialled a closed network: %v", err)
+		}
+		if _, err := n.Listen("tcp", "127.0.0.1:81"); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("listens on a closed network: %v", err)
 		}
 	})
 }
@@ -205,6 +235,27 @@ func TestDelay(t *testing.T) {
 		_, _ = io.ReadFull(client, make([]byte, 1))
 		if took := time.Since(begin); took != 600*time.Millisecond {
 			t.Fatalf("there and back took %s, want 600ms", took)
+		}
+		if _, err := slow.Dial(t.Context(), "tcp", client.RemoteAddr().String()); err != nil || time.Since(begin) != 900*time.Millisecond {
+			t.Fatalf("a dial ended after %s with %v, want 300ms more", time.Since(begin), err)
+		}
+	})
+}
+
+func TestClosingEndsADialOverACutPath(t *testing.T) {
+	bubble(t, func(t *testing.T, n *vnet.Network) {
+		listen(t, n, "127.0.0.1:80")
+		host := n.Host("")
+		host.Cut()
+		failed := make(chan error)
+		go func() {
+			_, err := host.Dial(context.Background(), "tcp", "127.0.0.1:80")
+			failed <- err
+		}()
+		synctest.Wait()
+		_ = n.Close()
+		if err := <-failed; !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatalf("got %v, want ECONNREFUSED", err)
 		}
 	})
 }

@@ -1,22 +1,23 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// clear is when a webhook's streak was set to 0 and its pause lifted by somebody:
-// at some moment from and to.
-type clear struct{ from, to time.Time }
+// lift is when a webhook's streak was set to 0 and its pause lifted by somebody:
+// at some moment between from and to.
+type lift struct{ from, to time.Time }
 
 // never is later than everything in a run.
 var never = time.Unix(1<<40, 0)
 
-// findClears: a resume takes effect between the command and its result; any
-// other end of a pause between the last state that was paused and the first that
-// was not.
-func (w *webhook) findClears() {
+// findLifts: a resume takes effect between the command and its result. Any other
+// end of a pause shows in the state alone, which is written as late as an outcome
+// may be uncommitted.
+func (w *webhook) findLifts(uncommitted time.Duration) {
 	asked := map[string]time.Time{}
 	for _, a := range w.acts {
 		at, known := asked[a.ID]
@@ -24,31 +25,31 @@ func (w *webhook) findClears() {
 		case a.Action == record.ActionResume && !known:
 			asked[a.ID] = a.Written
 		case a.Result == record.ResultDone && known:
-			w.clears = append(w.clears, clear{at, a.Written})
+			w.lifts = append(w.lifts, lift{at, a.Written})
 		}
 	}
 	var paused *State
 	for i := range w.states {
 		s := &w.states[i]
 		if paused != nil && !s.paused() && !w.resumedBetween(paused.Written, s.Written) {
-			w.clears = append(w.clears, clear{paused.Written, s.Written})
+			w.lifts = append(w.lifts, lift{later(paused.Written, s.Written.Add(-uncommitted)), s.Written})
 		}
 		paused = nil
 		if s.paused() {
 			paused = s
 		}
 	}
-	slices.SortFunc(w.clears, func(a, b clear) int { return a.from.Compare(b.from) })
+	slices.SortFunc(w.lifts, func(a, b lift) int { return a.from.Compare(b.from) })
 }
 
-// nextClear is the earliest that a pause which began at t can have ended.
-func (w *webhook) nextClear(t time.Time) time.Time {
-	for _, cl := range w.clears {
-		if cl.to.After(t) {
-			return later(cl.from, t)
+// nextLift is when a pause that began at t can have ended.
+func (w *webhook) nextLift(t time.Time) lift {
+	for _, l := range w.lifts {
+		if l.to.After(t) {
+			return lift{later(l.from, t), l.to}
 		}
 	}
-	return never
+	return lift{never, never}
 }
 
 func later(a, b time.Time) time.Time {
@@ -68,8 +69,10 @@ func (c *checker) checkCommands() {
 			}
 		}
 		for _, a := range w.acts {
+			if a.Action == "" {
+				continue
+			}
 			switch n := results[a.ID]; {
-			case a.Action == "":
 			case n > 1:
 				c.broken(OneChain, w.id, "", "the command %s (%s) has %d results", a.ID, a.Action, n)
 			case n == 0 && c.Final:

@@ -1,0 +1,56 @@
+package dispatcher
+
+import (
+	"testing"
+	"time"
+)
+
+func TestLease(t *testing.T) {
+	var l lease
+	start := time.Now()
+	at := start.Add
+	if l.holds("m", start) || !l.expired("m", start) {
+		t.Error("a member that nobody has acknowledged may send")
+	}
+	// Acknowledged at 2 s, but sent at 0: the coordinator's clock may have started there.
+	l.renew("m", start)
+	for _, c := range []struct {
+		member         string
+		at             time.Duration
+		holds, expired bool
+	}{
+		{"m", 0, true, false},
+		{"m", leaseTime - 1, true, false},
+		{"m", leaseTime, false, false},
+		{"m", sessionTimeout - 1, false, false},
+		{"m", sessionTimeout, false, true},
+		{"other", 0, false, true},
+		{"", 0, false, true},
+	} {
+		if holds, expired := l.holds(c.member, at(c.at)), l.expired(c.member, at(c.at)); holds != c.holds || expired != c.expired {
+			t.Errorf("%q after %s: holds %v, expired %v; want %v, %v", c.member, c.at, holds, expired, c.holds, c.expired)
+		}
+	}
+}
+
+// Answers may come in another order than their requests were sent.
+func TestLeaseIsNotShortened(t *testing.T) {
+	var l lease
+	start := time.Now()
+	l.renew("m", start.Add(3*time.Second))
+	l.renew("m", start)
+	if !l.holds("m", start.Add(3*time.Second+leaseTime-1)) {
+		t.Error("a late answer to an old request took the lease back")
+	}
+}
+
+// A sign of life under one member id says nothing of another.
+func TestLeaseIsTheMembers(t *testing.T) {
+	var l lease
+	start := time.Now()
+	l.renew("old", start.Add(time.Second))
+	l.renew("new", start)
+	if l.holds("old", start) || !l.holds("new", start) || l.holds("new", start.Add(leaseTime)) {
+		t.Error("the lease of one member id was taken for the other's")
+	}
+}

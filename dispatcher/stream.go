@@ -1,0 +1,78 @@
+package dispatcher
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// stream is one topic of a number: what was fetched of it and not yet looked at.
+// The number takes records in only while it has room for what they become; what
+// it leaves here makes the fetcher pause the topic.
+type stream struct {
+	topic   string
+	records fifo[*kgo.Record]
+	end     int64  // high watermark, as last seen
+	stopped string // why nothing is taken in; "" when it is
+
+	// Shared with the fetcher.
+	ahead  atomic.Int64 // records fetched and not yet taken in
+	paused atomic.Bool
+}
+
+func (s *stream) fetched(records []*kgo.Record, highWatermark int64) {
+	s.end = highWatermark
+	for _, r := range records {
+		s.records.push(r)
+	}
+}
+
+// takeIn looks at what was fetched, topic by topic, while there is room.
+func (n *number) takeIn(now time.Time) {
+	for _, topic := range n.d.topics {
+		s := n.streams[topic]
+		for s.records.len() > 0 {
+			chunk := s.chunk()
+			why := n.noRoom(s, chunk)
+			if (why == "") != (s.stopped == "") {
+				n.log.Debug("taking in stopped or goes on", "topic", topic, "reason", why)
+			}
+			if s.stopped = why; why != "" {
+				break
+			}
+			for range chunk {
+				r, _ := s.records.pop()
+				n.take(now, r)
+			}
+			s.ahead.Add(-int64(len(chunk)))
+		}
+		if s.paused.Load() && s.ahead.Load() <= aheadLimit/2 {
+			n.d.fetch.release(n, s)
+		}
+	}
+	n.parkBehind(now)
+	n.shed(now)
+}
+
+// chunk is what is taken in next.
+func (s *stream) chunk() []*kgo.Record { return s.records.front(takeChunk) }
+
+// noRoom: why the chunk can't be taken in now; "" when it can. What is too much
+// must fall by a sixth before it counts as room again.
+func (n *number) noRoom(s *stream, chunk []*kgo.Record) string {
+	stopped := s.stopped != ""
+	switch {
+	case s.topic == n.d.topo.Commands():
+		return "" // few, and they must come through
+	case n.blocked != "":
+		return n.blocked
+	case !n.out.fits(s.topic, len(chunk), chunk[len(chunk)-1].Offset):
+		return "too much of it is half done"
+	case s.topic == n.d.topo.Events() && n.flow.lanes.over(lower(stopped, lanesRecords), lower(stopped, lanesBytes)):
+		return "the lanes are full"
+	case s.topic != n.d.topo.Events() && n.flow.retries.over(lower(stopped, dueRecords), lower(stopped, dueBytes)):
+		return "the due queue is full"
+	}
+	return ""
+}

@@ -1,0 +1,122 @@
+package dispatcher
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// limit changes how large a batch of a topic may be, behind the dispatcher's back.
+func (w *world) limit(topic string, bytes int) {
+	w.t.Helper()
+	v := strconv.Itoa(bytes)
+	_, err := kadm.NewClient(w.client).AlterTopicConfigs(w.t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &v}}, topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// noise is a value that no compression makes smaller.
+func noise(n int) []byte {
+	rnd := rand.NewChaCha8([32]byte{1})
+	b := make([]byte, n)
+	_, _ = rnd.Read(b)
+	return b
+}
+
+// A record that the broker refuses for its size dies as too_large; the others of its batch go their way, no request is
+// made again, and the cycle does not fail for ever.
+func TestRefusedRecord(t *testing.T) {
+	inWorld(t, 1, kafkatest.FailFirst(1), func(t *testing.T, w *world) {
+		w.webhook("small", neverPauses)
+		w.webhook("big", neverPauses)
+		p := w.start("a")
+		p.owns(0)
+		p.quiesce()
+		w.limit(w.topo.Retry(2*time.Second), 4000)
+
+		big := w.event("big", 1)
+		big.Value = noise(5000)
+		// Before and behind it in one batch.
+		w.produce(w.event("small", 0), w.event("big", 0), big, w.event("big", 2), w.event("small", 1))
+		w.until("four are delivered", func() bool { return len(w.delivered("small"))+len(w.delivered("big")) == 4 })
+		p.quiesce()
+
+		w.counts("small", 4, 4, 2)
+		w.counts("big", 5, 5, 2)
+		w.oneChain("small")
+		w.oneChain("big")
+		dead := w.dead()
+		if len(dead) != 1 {
+			t.Fatalf("%d dead letters, want 1", len(dead))
+		}
+		if d := dead[0]; d.Reason != record.TooLarge || d.ID != eventID("big", 1) || d.Attempts != 1 || !bytes.Equal(d.Value, big.Value) {
+			t.Errorf("dead letter %s of %s after %d attempts, %d bytes", d.Reason, d.ID, d.Attempts, len(d.Value))
+		}
+	})
+}
+
+// Where even a dead letter with its value is refused, one without it says where the value lies.
+func TestRefusedDeadLetter(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(500), func(t *testing.T, w *world) {
+		w.webhook("w", neverPauses, func(e *record.Endpoint) { e.MaxAttempts = 1 })
+		p := w.start("a")
+		p.owns(0)
+		p.quiesce()
+		w.limit(w.topo.DLQ(), 4000)
+
+		r := w.event("w", 0)
+		r.Value = noise(5000)
+		w.produce(r, w.event("w", 1))
+		w.until("both are dead", func() bool { return len(w.dead()) == 2 })
+		p.quiesce()
+
+		w.counts("w", 2, 2, 0)
+		dead := w.dead()
+		for _, d := range dead {
+			if d.Reason != record.AttemptsExhausted {
+				t.Errorf("%s died as %s", d.ID, d.Reason)
+			}
+		}
+		if i := indexOf(dead, eventID("w", 0)); i < 0 || len(dead[i].Value) != 0 || !bytes.Contains([]byte(dead[i].Message), []byte(dead[i].Source.String())) {
+			t.Errorf("the dead letter of the large event: %+v", dead)
+		}
+		if len(w.dead()) != 2 || p.d.cycle.trouble() != "" {
+			t.Errorf("the cycle fails: %s", p.d.cycle.trouble())
+		}
+	})
+}
+
+func indexOf(dead []record.DeadLetter, id string) int {
+	for i, d := range dead {
+		if d.ID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// An event of the largest size that is let in can be delivered, retried and buried.
+func TestLargestEvent(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(500), func(t *testing.T, w *world) {
+		w.webhook("w", neverPauses, func(e *record.Endpoint) { e.MaxAttempts = 2 })
+		p := w.start("a")
+		p.owns(0)
+		r := w.event("w", 0)
+		r.Value = noise(record.MaxEventBytes - 1000)
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "x-own", Value: []byte("1")})
+		w.produce(r)
+		w.until("it is dead", func() bool { return len(w.dead()) == 1 })
+		if d := w.dead()[0]; d.Reason != record.AttemptsExhausted || !bytes.Equal(d.Value, r.Value) || d.Attempts != 2 {
+			t.Errorf("dead letter %s after %d attempts, %d bytes", d.Reason, d.Attempts, len(d.Value))
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package crash_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// TestCrash: 20,000 events to 200 webhooks, three in ten fail at first, and 20
+// times a dispatcher is killed at a random moment while another one runs.
+func TestCrash(t *testing.T) {
+	const (
+		healthy   = 194
+		perHook   = 100
+		producers = 4
+	)
+	w := newWorld(t, failSome)
+	plan := drawPlan(random(t))
+	var webhooks []string
+	for i := range healthy {
+		webhooks = append(webhooks, fmt.Sprintf("w%d", i))
+		w.webhook(webhooks[i], neverPauses)
+	}
+	down := []string{"down-0", "down-1", "down-2"} // paused after ten failures
+	doomed := []string{"doomed-0", "doomed-1", "doomed-2"}
+	for _, id := range down {
+		w.receiver.Answer(id, kafkatest.Always(http.StatusInternalServerError))
+		w.webhook(id, func(*record.Endpoint) {})
+	}
+	for _, id := range doomed {
+		w.receiver.Answer(id, kafkatest.Always(http.StatusBadGateway))
+		w.webhook(id, func(e *record.Endpoint) { neverPauses(e); e.MaxAttempts = 2 })
+	}
+	webhooks = append(append(webhooks, down...), doomed...)
+
+	var producing sync.WaitGroup
+	for i := range producers {
+		share := webhooks[i*len(webhooks)/producers : (i+1)*len(webhooks)/producers]
+		producing.Go(func() { w.produce(share, perHook, plan.length()) })
+	}
+	running := map[string]*process{"a": w.start("a"), "b": w.start("b")}
+	for i, k := range plan {
+		w.pause(k.after)
+		running[k.instance].kill()
+		w.pause(k.down)
+		running[k.instance] = w.start(k.instance)
+		if i == len(plan)/2 {
+			producing.Go(func() { w.heal(down[:2]) })
+		}
+	}
+	producing.Wait()
+	w.finish(down[2])
+}
+
+// failSome: three in ten events fail at first, a third of them twice, and an
+// answer takes up to 20 ms, so that some are under way at any moment.
+func failSome(q *kafkatest.Request) kafkatest.Response {
+	failures := 1
+	if kafkatest.Chosen("twice "+q.EventID, 1.0/3) {
+		failures = 2
+	}
+	return kafkatest.After(rand.N(20*time.Millisecond), kafkatest.FailSome(0.3, failures))(q)
+}
+
+// kill is one of a plan.
+type kill struct {
+	after    time.Duration // since the last one was started again
+	instance string
+	down     time.Duration // until it is started again
+}
+
+type plan []kill
+
+// drawPlan: most of the dead are started again at once, as supervisors do; some
+// after a while; and some so late that the other one has taken over.
+func drawPlan(rnd *rand.Rand) plan {
+	downs := make([]time.Duration, 20)
+	for i := range 6 {
+		downs[i] = time.Second + rand.N(2*time.Second)
+		if i < 2 {
+			downs[i] = 11*time.Second + rand.N(3*time.Second)
+		}
+	}
+	rnd.Shuffle(len(downs), func(i, j int) { downs[i], downs[j] = downs[j], downs[i] })
+	var p plan
+	for _, down := range downs {
+		p = append(p, kill{
+			after:    time.Duration(rnd.Int64N(int64(4 * time.Second))),
+			instance: []string{"a", "b"}[rnd.IntN(2)],
+			down:     down,
+		})
+	}
+	return p
+}
+
+func (p plan) length() (total time.Duration) {
+	for _, k := range p {
+		total += k.after + k.down
+	}
+	return total
+}
+
+// random is seeded anew each time, or by REENVIO_TEST_SEED.
+func random(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := rand.Uint64()
+	if s := os.Getenv("REENVIO_TEST_SEED"); s != "" {
+		var err error
+		if seed, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatalf("REENVIO_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("REENVIO_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// produce sends so many events to each webhook, evenly over a time.
+func (w *world) produce(webhooks []string, each int, over time.Duration) {
+	began := time.Now()
+	for i := range each {
+		select {
+		case <-time.After(time.Until(began.Add(over * time.Duration(i) / time.Duration(each)))):
+		case <-w.ctx.Done():
+			return
+		}
+		if err := w.send(webhooks...); err != nil {
+			w.fail(err)
+			return
+		}
+	}
+}
+
+// heal mends endpoints whose webhooks have been paused, and has them resumed.
+func (w *world) heal(webhooks []string) {
+	for _, id := range webhooks {
+		w.receiver.Answer(id, failSome)
+		result, err := w.control.Do(w.ctx, record.Command{Webhook: id, Action: record.ActionResume, By: "test"})
+		if err != nil || result.Result != record.ResultDone {
+			w.fail(fmt.Errorf("resuming %s: %s %w", id, result.Result, err))
+			return
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package crash_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestRestartAtOnce: a dispatcher that is killed and started again at once has its
+// numbers back within 3 s of the kill, and the others keep theirs: static
+// membership.
+func TestRestartAtOnce(t *testing.T) {
+	const (
+		rounds = 6
+		bound  = 3 * time.Second
+	)
+	w := newWorld(t, failSome)
+	webhooks := w.webhookOfEach()
+	running := map[string]*process{"a": w.start("a"), "b": w.start("b")}
+	before := w.membership("a", "b")
+	stop := w.stream(50*time.Millisecond, webhooks)
+	defer stop()
+	w.delivering(before, time.Time{})
+	started := w.logged("number started")
+	var took []time.Duration
+	for round := range rounds {
+		victim := []string{"a", "b"}[round%2]
+		w.pause(rand.N(2 * time.Second)) // the group client's heartbeat: the embedded broker makes a rebalance of a restart, and waits for it
+		killed := running[victim].kill()
+		gone := time.Now()
+		running[victim] = w.start(victim)
+		for p, at := range w.first(victim, gone, before.members[victim].numbers) {
+			took = append(took, at.Sub(killed))
+			if at.Sub(killed) > bound {
+				t.Errorf("round %d: number %d of dispatcher %s was delivered on again %s after the kill, want %s at most", round, p, victim, at.Sub(killed), bound)
+			}
+		}
+		w.same(before, w.membership("a", "b"))
+	}
+	slices.Sort(took)
+	t.Logf("%d restarts, %d numbers: from the kill to the next attempt p50 %s, at most %s", rounds, len(took), took[len(took)/2], took[len(took)-1])
+	if n := w.logged("number started") - started; n != len(took) {
+		t.Errorf("%d numbers began a new life, and %d were killed", n, len(took))
+	}
+	stop()
+	w.finish()
+}
+
+// same fails the test when a dispatcher has other numbers than before, or, on
+// Apache Kafka, when there was a rebalance.
+func (w *world) same(before, after membership) {
+	w.t.Helper()
+	if w.cluster.OnApache() && after.generation != before.generation {
+		w.t.Errorf("the group went from generation %d to %d", before.generation, after.generation)
+	}
+	for instance, m := range before.members {
+		if got := after.members[instance]; !slices.Equal(got.numbers, m.numbers) {
+			w.t.Errorf("dispatcher %s had the numbers %v, and has %v", instance, m.numbers, got.numbers)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/reenvio/reenvio/dispatcher"
+	"github.com/reenvio/reenvio/e2e/history"
+)
+
+// dispatchFrom runs a dispatcher that reaches Kafka from a host of its own, so that
+// it alone can be cut off. Its requests go over the common network. It is started
+// again when it exits for a twin: a request to join that was on its way when the
+// network went away, and arrives when it comes back, is one.
+func (w *world) dispatchFrom(instance string) {
+	w.t.Helper()
+	host := w.cluster.Net.Host(instance)
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for ctx.Err() == nil {
+			d := w.newDispatcher(instance, func(o *dispatcher.Options) { o.Kafka.Dial = host.Dial })
+			err := d.Run(ctx)
+			if err == nil {
+				return
+			}
+			if !strings.Contains(err.Error(), "another dispatcher runs with kafka.instance_id") {
+				w.t.Errorf("dispatcher %s: %v", instance, err)
+				return
+			}
+			now := time.Now()
+			w.incident(history.Incident{Kind: "crash", Instance: instance, From: now, To: now})
+		}
+	})
+	w.running[instance] = sync.OnceFunc(func() { cancel(); ended.Wait() })
+	w.t.Cleanup(w.running[instance])
+}
+
+// cutOff cuts a dispatcher off from Kafka, and returns when that ends. Requests may
+// begin for half the session timeout, and run for all of it.
+func (w *world) cutOff(instance string, length time.Duration) (until time.Time) {
+	host := w.cluster.Net.Host(instance)
+	host.Cut()
+	time.AfterFunc(length, func() { host.Heal() })
+	now := time.Now()
+	until = now.Add(length)
+	// Whether the lease ran out or not, the member may have been replaced, or its
+	// transaction timed out, up to when it was heard again.
+	w.incident(history.Incident{Kind: "lost lease", Instance: instance, From: now, To: until.Add(10 * time.Second)})
+	return until
+}
+
+func (w *world) incident(i history.Incident) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.incidents = append(w.incidents, i)
+}
