@@ -12,7 +12,30 @@ import (
 
 // command carries out a record of the commands topic, once: its result, what it
 // changed, and its offset are in one transaction.
+//
+// One for a webhook that is not known waits until that is certain: its creation may
+// be on its way, by another broker. Those behind it for the same webhook wait too.
 func (n *number) command(now time.Time, r *kgo.Record) {
+	id := string(r.Key)
+	_, known := n.endpoints.get(id)
+	held := n.heldCommands[id]
+	if record.KindOf(r.Value) != record.KindCommand || known && len(held) == 0 {
+		n.carryOut(now, r)
+		return
+	}
+	n.heldCommands[id] = append(held, r)
+	if len(held) == 0 {
+		n.askExists(id, func(now time.Time) {
+			all := n.heldCommands[id]
+			delete(n.heldCommands, id)
+			for _, r := range all {
+				n.carryOut(now, r)
+			}
+		})
+	}
+}
+
+func (n *number) carryOut(now time.Time, r *kgo.Record) {
 	d := decision{done: []place{{r.Topic, r.Offset}}, notes: n.note(r.Topic)}
 	if record.KindOf(r.Value) == record.KindCommand {
 		result := n.obey(now, r)

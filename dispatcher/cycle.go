@@ -101,6 +101,7 @@ func (c *cycle) once(ctx context.Context) bool {
 	c.n++
 	b := c.d.ownership.freeze(cycleID{Instance: c.d.instance, Boot: c.d.boot, N: c.n})
 	if b == nil {
+		c.setFailing(nil) // what could not be committed is lost, or there was nothing
 		return true
 	}
 	began := time.Now()
@@ -117,7 +118,7 @@ func (c *cycle) once(ctx context.Context) bool {
 		return false
 	}
 	// The frozen pair was accepted: that is a sign of life, from when the cycle began.
-	c.d.lease.renew(b.member, began)
+	c.d.renewLease(b.member, began)
 	for _, p := range b.parts {
 		p.n.out.committed()
 		p.n.inbox.post(func() { p.n.landed(p) })

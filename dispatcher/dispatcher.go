@@ -183,7 +183,7 @@ func (d *Dispatcher) start(ctx context.Context) (err error) {
 		kgo.FetchMaxWait(500*time.Millisecond), // a resumed partition waits for the fetch under way
 		// Large enough never to cut an answer short of a partition: the embedded broker
 		// then forgets to say which transactions in it were aborted.
-		kgo.FetchMaxBytes(min(1<<30, fetchBytes*int32(len(d.topics)+1)*d.topo.Partitions())),
+		kgo.FetchMaxBytes(int32(min(1<<30, fetchBytes*int64(len(d.topics)+1)*int64(d.topo.Partitions())))),
 		kgo.FetchMaxPartitionBytes(fetchBytes),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	)
@@ -227,6 +227,7 @@ func (d *Dispatcher) join() (err error) {
 		}
 	})
 	d.running.Go(func() { d.keepLease(d.ctx) })
+	d.running.Go(func() { d.watchLease(d.ctx) })
 	return nil
 }
 

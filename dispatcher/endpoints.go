@@ -30,12 +30,11 @@ type endpoint struct {
 }
 
 // existence is an open question whether a webhook exists: answered when the topic
-// has been read to end, a high watermark taken after the event was fetched. No
-// timer could tell.
+// has been read to end, a high watermark taken after the event or command was
+// fetched. No timer could tell.
 type existence struct {
-	w    *webhook
-	end  int64
-	upTo uint64 // the items it was asked for
+	end    int64
+	answer func(now time.Time)
 }
 
 // get: false means that no record of the webhook is known.
@@ -153,17 +152,22 @@ func (n *number) checkExists(w *webhook) {
 	}
 	w.checking = true
 	upTo := n.sequence
+	n.askExists(w.id, func(now time.Time) { n.answer(now, w, upTo) })
+}
+
+// askExists calls answer when the endpoints are read to where they end now.
+func (n *number) askExists(webhook string, answer func(now time.Time)) {
 	n.running.Go(func() {
 		for n.ctx.Err() == nil {
 			end, err := kafka.HighWatermark(n.ctx, n.d.plain, n.d.topo.Endpoints(), n.p)
 			if err == nil {
 				n.inbox.post(func() {
-					n.endpoints.checks = append(n.endpoints.checks, existence{w: w, end: end, upTo: upTo})
+					n.endpoints.checks = append(n.endpoints.checks, existence{end: end, answer: answer})
 					n.answerChecks(time.Now())
 				})
 				return
 			}
-			n.log.Warn("looking for a webhook failed, trying again", "webhook", w.id, "error", err)
+			n.log.Warn("looking for a webhook failed, trying again", "webhook", webhook, "error", err)
 			n.rest(time.Second)
 		}
 	})
@@ -171,20 +175,20 @@ func (n *number) checkExists(w *webhook) {
 
 // answerChecks answers the questions whose end has been read.
 func (n *number) answerChecks(now time.Time) {
-	open := n.endpoints.checks[:0]
-	for _, c := range n.endpoints.checks {
+	asked := n.endpoints.checks
+	n.endpoints.checks = nil
+	for _, c := range asked {
 		if n.endpoints.next < c.end {
-			open = append(open, c)
+			n.endpoints.checks = append(n.endpoints.checks, c)
 			continue
 		}
-		n.answer(now, c)
+		c.answer(now)
 	}
-	clear(n.endpoints.checks[len(open):])
-	n.endpoints.checks = open
 }
 
-func (n *number) answer(now time.Time, c existence) {
-	w := c.w
+// answer: the webhook exists, or what waited for it up to the item that was asked
+// for dies.
+func (n *number) answer(now time.Time, w *webhook, upTo uint64) {
 	w.checking = false
 	if e, known := n.endpoints.get(w.id); known {
 		if !e.deleted() {
@@ -199,7 +203,7 @@ func (n *number) answer(now time.Time, c existence) {
 		it, _ := w.next()
 		it.queued = false
 		n.flow.lanes.remove(it.bytes)
-		if it.sequence > c.upTo {
+		if it.sequence > upTo {
 			later = append(later, it)
 			continue
 		}

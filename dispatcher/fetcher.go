@@ -82,7 +82,7 @@ func (f *fetcher) remove(n *number) {
 	f.cl.ResumeFetchPartitions(gone) // kgo keeps pauses beyond a removal
 }
 
-// pause stops fetching one topic of n, release goes on with it.
+// pauseLocked stops fetching one topic of n, release goes on with it.
 func (f *fetcher) pauseLocked(n *number, s *stream) {
 	s.paused.Store(true)
 	f.cl.PauseFetchPartitions(map[string][]int32{s.topic: {n.p}})
@@ -132,11 +132,11 @@ func (f *fetcher) route(fetches kgo.Fetches) {
 			n.inbox.post(func() { n.endpointRecords(time.Now(), p.Records) })
 			return
 		}
-		ahead := stream.ahead.Add(int64(len(p.Records)))
-		n.inbox.post(func() { stream.fetched(p.Records, p.HighWatermark) })
-		if ahead > aheadLimit && !stream.paused.Load() {
+		// Paused first: the number, which may take all of it in at once, is who releases.
+		if stream.arrives(p.Records) && !stream.paused.Load() {
 			f.pauseLocked(n, stream)
 		}
+		n.inbox.post(func() { stream.fetched(p.Records, p.HighWatermark) })
 	})
 }
 

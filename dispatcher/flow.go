@@ -35,6 +35,7 @@ const (
 	// aheadLimit is how many fetched records of a topic may wait to be looked at. A
 	// fetch brings thousands at once when they are small and compressed well.
 	aheadLimit = 2_000
+	aheadBytes = 4 << 20
 	// takeChunk is how many are taken between two looks at the bounds.
 	takeChunk = 256
 )
@@ -54,7 +55,7 @@ type flow struct {
 	lanes   amount                // in lanes, whatever their origin
 	retries amount                // in the due queue
 	waiting map[time.Duration]int // records in the due queue, by tier
-	aging   fifo[*item]           // queued events in the order of their offsets
+	aging   fifo[*ticket]         // queued events in the order of their offsets
 	full    time.Time             // since when lanes have been full
 }
 
@@ -120,17 +121,13 @@ func (w *webhook) parkable() bool { return w.queue.len() > 0 && w.parkedCount() 
 func (n *number) parkBehind(now time.Time) {
 	newest := n.out.position(n.d.topo.Events())
 	for {
-		it, ok := n.flow.aging.peek()
-		if !ok {
-			return
-		}
-		w := n.webhooks[it.Webhook]
-		if w != nil && it.queued && newest-it.offset <= behindLimit {
+		t, ok := n.flow.aging.peek()
+		if !ok || t.queued && newest-t.place <= behindLimit {
 			return
 		}
 		n.flow.aging.pop()
-		if w != nil && it.queued && w.parkable() {
-			n.log.Info("lane parked, it held its partition back", "webhook", w.id, "offset", it.offset)
+		if w := n.webhooks[t.webhook]; t.queued && w != nil && w.parkable() {
+			n.log.Info("lane parked, it held its partition back", "webhook", w.id, "offset", t.place)
 			n.parkQueue(now, w, record.ParkBehind)
 		}
 	}

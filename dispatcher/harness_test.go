@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -46,7 +47,7 @@ func inWorld(t *testing.T, numbers int32, script kafkatest.Script, f func(t *tes
 		w := &world{t: t, cluster: kafkatest.Virtual(t, opts...), keys: keys}
 		w.topo = w.cluster.Topology(t, numbers)
 		w.cluster.CreateTopics(t, w.topo)
-		w.client = w.cluster.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(2<<20))
+		w.client = w.cluster.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(record.MaxEventBytes))
 		w.control = control.New(w.client, w.options, w.topo, keys)
 		w.receiver = w.cluster.Receiver(t, script)
 		f(t, w)
@@ -170,6 +171,8 @@ type process struct {
 	stop  context.CancelFunc // as SIGTERM does
 	ended chan struct{}
 	err   error // of Run, once ended is closed
+
+	registry *prometheus.Registry
 }
 
 // start runs a dispatcher. Its end with an error fails the test, unless the test has waited for it.
@@ -187,11 +190,11 @@ func (w *world) start(instance string, change ...func(*Options)) *process {
 // startQuietly is start for a dispatcher that is expected to end with an error.
 func (w *world) startQuietly(instance string, change ...func(*Options)) *process {
 	w.t.Helper()
-	host := w.cluster.Net.Host(instance)
+	host, registry := w.cluster.Net.Host(instance), prometheus.NewRegistry()
 	o := Options{
 		Config: Defaults(), Attempts: DefaultAttempts(), Kafka: w.cluster.Kafka(), Topology: w.topo,
 		Retry: retrytiers.Defaults(), Keys: w.keys, Egress: delivery.Egress{Allow: []string{"127.0.0.0/8"}, AllowHTTP: true},
-		Version: "test", Log: quiet().With("instance", instance), Registry: prometheus.NewRegistry(),
+		Version: "test", Log: quiet().With("instance", instance), Registry: registry,
 		Transport: Transport{Dial: host.Dial},
 	}
 	o.Config.Group = w.topo.Prefix() + "dispatcher"
@@ -204,7 +207,7 @@ func (w *world) startQuietly(instance string, change ...func(*Options)) *process
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{w: w, d: d, host: host, stop: cancel, ended: make(chan struct{})}
+	p := &process{w: w, d: d, host: host, stop: cancel, ended: make(chan struct{}), registry: registry}
 	go func() {
 		defer close(p.ended)
 		p.err = d.Run(ctx)
@@ -265,13 +268,67 @@ func (p *process) look(number int32, f func(n *number)) {
 // patience is how long until waits: longer than any timeout that plays a part.
 const patience = 5 * time.Minute
 
-// until waits until something is so, and fails the test when it never is.
+// until waits until something is so, and fails the test when it never is. It looks
+// less often the longer it takes: some questions read whole topics.
 func (w *world) until(what string, so func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(patience); !so(); {
-		if time.Now().After(end) {
+	for began := time.Now(); !so(); {
+		waited := time.Since(began)
+		if waited > patience {
 			w.t.Fatalf("not within %s: %s", patience, what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(min(max(waited/20, 5*time.Millisecond), 200*time.Millisecond))
 	}
+}
+
+// change writes a webhook's configuration anew.
+func (w *world) change(id string, change func(*record.Endpoint)) {
+	w.t.Helper()
+	e, etag, err := w.control.GetEndpoint(w.t.Context(), id)
+	if err == nil {
+		e, err = w.keys.OpenEndpoint(e)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	change(&e)
+	if _, err := w.control.WriteEndpoint(w.t.Context(), e, etag); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// delete takes a webhook away.
+func (w *world) delete(id string) {
+	w.t.Helper()
+	_, etag, err := w.control.GetEndpoint(w.t.Context(), id)
+	if err == nil {
+		err = w.control.DeleteEndpoint(w.t.Context(), id, etag)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// metric is the sum of a metric over all its labels that have one of the values.
+func (p *process) metric(name string, values ...string) (sum float64) {
+	p.w.t.Helper()
+	families, err := p.registry.Gather()
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != namespace+"_"+name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			wanted := len(values) == 0
+			for _, l := range m.GetLabel() {
+				wanted = wanted || slices.Contains(values, l.GetValue())
+			}
+			if wanted {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return sum
 }

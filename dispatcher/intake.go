@@ -30,7 +30,8 @@ func (n *number) take(now time.Time, r *kgo.Record) {
 // item wraps a delivery read from r.
 func (n *number) item(d *record.Delivery, r *kgo.Record) *item {
 	n.sequence++
-	return &item{Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence}
+	return &item{Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence,
+		ticket: &ticket{webhook: d.Webhook, place: r.Offset}}
 }
 
 // itemOverhead is about what an item costs beside its bytes: the delivery, its
@@ -110,6 +111,9 @@ func (n *number) hop(now time.Time, w waiting) {
 			n.die(now, w.item, record.WebhookDeleted, "the webhook was deleted while the event waited for its next attempt")
 			return
 		}
+		// As it was clamped: by its own header a corrupt one would be clamped from each
+		// hop's timestamp anew, and never be due.
+		w.item.DueAt = record.NotBefore(w.due)
 		tier := n.d.line.Tier(w.due.Sub(now))
 		n.decide(now, w.item, n.outgoing(w.item, w.item.RetryRecord(n.d.topo.Retry(tier), n.p)))
 	})
@@ -151,7 +155,7 @@ func (n *number) arrive(now time.Time, it *item) {
 		return
 	default:
 		w.queue.push(it)
-		n.flow.aging.push(it)
+		n.flow.aging.push(it.ticket)
 	}
 	it.queued = true
 	n.flow.lanes.add(it.bytes)

@@ -26,13 +26,18 @@ type lease struct {
 	sent   time.Time
 }
 
-// renew notes that the group acknowledged a request of member, sent at sent.
-func (l *lease) renew(member string, sent time.Time) {
+// renew notes that the group acknowledged a request of member, sent at sent; true:
+// the lease had run out, and is back. An answer that comes late, to a former
+// member id or not, takes nothing away.
+func (l *lease) renew(member string, sent, now time.Time) (regained bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if member != l.member || sent.After(l.sent) {
-		l.member, l.sent = member, sent
+	if !sent.After(l.sent) {
+		return false
 	}
+	regained = member != l.member || now.Sub(l.sent) >= leaseTime
+	l.member, l.sent = member, sent
+	return regained
 }
 
 // age is how long ago the last acknowledged sign of life of member was sent.
@@ -57,6 +62,17 @@ func (l *lease) expired(member string, now time.Time) bool {
 	return !ok || age >= sessionTimeout
 }
 
+// left is how long it is until what is in flight must end, or after that until it
+// is time to look again.
+func (l *lease) left(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if left := l.sent.Add(sessionTimeout).Sub(now); l.member != "" && left > 0 {
+		return left
+	}
+	return time.Second
+}
+
 // keepLease sends a heartbeat each second, and at once when asked.
 func (d *Dispatcher) keepLease(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
@@ -69,7 +85,26 @@ func (d *Dispatcher) keepLease(ctx context.Context) {
 		case <-d.heartbeatNow:
 		}
 		d.heartbeat(ctx)
-		d.ownership.watchLease(time.Now())
+	}
+}
+
+// watchLease cancels what is in flight at the very moment when the lease has run
+// out: a successor may begin right then.
+func (d *Dispatcher) watchLease(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(d.lease.left(time.Now())):
+			d.ownership.watchLease(time.Now())
+		}
+	}
+}
+
+// renewLease lets what waited for the lease go on.
+func (d *Dispatcher) renewLease(member string, sent time.Time) {
+	if d.lease.renew(member, sent, time.Now()) {
+		d.ownership.wakeAll()
 	}
 }
 
@@ -78,8 +113,7 @@ func (d *Dispatcher) heartbeat(ctx context.Context) {
 	if member == "" || generation < 0 {
 		return
 	}
-	// A heartbeat that takes longer than the interval must not hold up the watch
-	// over what is in flight.
+	// One that is not answered must not hold up the next.
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	req := kmsg.NewPtrHeartbeatRequest()
@@ -95,11 +129,7 @@ func (d *Dispatcher) heartbeat(ctx context.Context) {
 	}
 	switch err := kerr.ErrorForCode(resp.ErrorCode); {
 	case err == nil, errors.Is(err, kerr.RebalanceInProgress):
-		held := d.lease.holds(member, time.Now())
-		d.lease.renew(member, sent)
-		if !held {
-			d.ownership.wakeAll() // what waited for the lease goes on
-		}
+		d.renewLease(member, sent)
 	case errors.Is(err, kerr.FencedInstanceID):
 		d.fail(d.twin())
 	default:

@@ -13,7 +13,7 @@ func TestLease(t *testing.T) {
 		t.Error("a member that nobody has acknowledged may send")
 	}
 	// Acknowledged at 2 s, but sent at 0: the coordinator's clock may have started there.
-	l.renew("m", start)
+	l.renew("m", start, start)
 	for _, c := range []struct {
 		member         string
 		at             time.Duration
@@ -37,20 +37,36 @@ func TestLease(t *testing.T) {
 func TestLeaseIsNotShortened(t *testing.T) {
 	var l lease
 	start := time.Now()
-	l.renew("m", start.Add(3*time.Second))
-	l.renew("m", start)
+	l.renew("m", start.Add(3*time.Second), start)
+	l.renew("m", start, start)
 	if !l.holds("m", start.Add(3*time.Second+leaseTime-1)) {
 		t.Error("a late answer to an old request took the lease back")
 	}
 }
 
-// A sign of life under one member id says nothing of another.
+// A sign of life under one member id says nothing of another, and a late one of a
+// former id takes nothing from the new one.
 func TestLeaseIsTheMembers(t *testing.T) {
 	var l lease
 	start := time.Now()
-	l.renew("old", start.Add(time.Second))
-	l.renew("new", start)
-	if l.holds("old", start) || !l.holds("new", start) || l.holds("new", start.Add(leaseTime)) {
+	l.renew("old", start, start)
+	l.renew("new", start.Add(time.Second), start)
+	l.renew("old", start.Add(time.Second/2), start)
+	if l.holds("old", start) || !l.holds("new", start) || l.holds("new", start.Add(time.Second+leaseTime)) {
 		t.Error("the lease of one member id was taken for the other's")
+	}
+}
+
+// Who waits for the lease is woken when it is back, and not at each heartbeat.
+func TestLeaseTellsThatItIsBack(t *testing.T) {
+	var l lease
+	start := time.Now()
+	for _, c := range []struct {
+		sent time.Duration
+		want bool
+	}{{time.Second, true}, {2 * time.Second, false}, {2*time.Second + leaseTime, true}, {3*time.Second + leaseTime, false}} {
+		if got := l.renew("m", start.Add(c.sent), start.Add(c.sent)); got != c.want {
+			t.Errorf("renewed at %s: regained is %v, want %v", c.sent, got, c.want)
+		}
 	}
 }

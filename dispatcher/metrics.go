@@ -72,6 +72,13 @@ func newMetrics(d *Dispatcher, registry prometheus.Registerer) *metrics {
 		waiting:  state("retry_waiting", "Retries in the due queue, by tier.", "tier"),
 		overdue:  state("retry_overdue", "Retries that are due and have not started, by tier.", "tier"),
 	}
+	// From the start, so that an alert sees the first of a kind as an increase.
+	for _, reason := range record.DeathReasons() {
+		m.dead.WithLabelValues(string(reason))
+	}
+	for _, outcome := range []txnOutcome{outcomeCommitted, outcomeAborted} {
+		m.cycles.WithLabelValues(string(outcome))
+	}
 	registry.MustRegister(m.own()...)
 	return m
 }

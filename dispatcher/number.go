@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/reenvio/reenvio/internal/record"
 	retrytiers "github.com/reenvio/reenvio/retry-tiers"
 )
@@ -41,19 +43,20 @@ type number struct {
 	inFlight     atomic.Int32
 
 	// Owned by the goroutine.
-	draining  bool
-	drained   chan struct{} // closed when draining and nothing is in flight
-	running   sync.WaitGroup
-	sequence  uint64
-	webhooks  map[string]*webhook
-	ready     fifo[*webhook] // lanes that may have something to start
-	endpoints endpoints
-	due       retrytiers.Queue[waiting]
-	parked    parkedReader
-	notes     record.NumberState
-	flow      flow
-	paused    int // webhooks that are paused
-	blocked   string
+	draining     bool
+	drained      chan struct{} // closed when draining and nothing is in flight
+	running      sync.WaitGroup
+	sequence     uint64
+	webhooks     map[string]*webhook
+	ready        fifo[*webhook] // lanes that may have something to start
+	endpoints    endpoints
+	due          retrytiers.Queue[waiting]
+	parked       parkedReader
+	notes        record.NumberState
+	heldCommands map[string][]*kgo.Record // by webhook: whether it exists is being found out
+	flow         flow
+	paused       int // webhooks that are paused
+	blocked      string
 }
 
 // item is one event on its way, in the hands of its number.
@@ -63,9 +66,17 @@ type item struct {
 	offset   int64
 	bytes    int
 	sequence uint64    // order of receipt
-	queued   bool      // it is in a lane
+	*ticket            // its place in a lane
 	decided  bool      // where it goes is settled
 	due      time.Time // monotonic, of a retry; zero otherwise
+}
+
+// ticket is what is remembered of an item's place when the item itself must not be
+// kept: one old event would keep the thousands alive that were delivered since.
+type ticket struct {
+	webhook string
+	place   int64
+	queued  bool
 }
 
 // waiting is a record in the due queue: it leaves its topic at its time, to its
@@ -88,7 +99,6 @@ func newNumber(d *Dispatcher, p int32, serial uint64, member string, former <-ch
 	}
 	n.ctx, n.cancel = context.WithCancelCause(d.ctx)
 	n.requests, n.cutRequests = context.WithCancel(context.WithoutCancel(d.ctx))
-	n.out.states = map[string]record.State{}
 	n.out.carrier, n.out.bell = d.topo.Commands(), d.cycle.work
 	n.streams = map[string]*stream{}
 	for _, topic := range d.topics {
@@ -106,6 +116,9 @@ func (n *number) live() {
 		n.d.slots.leave(n)
 		n.cutRequests()
 		n.running.Wait()
+		if n.former != nil {
+			<-n.former // whoever comes next waits for all that were before
+		}
 		close(n.done)
 	}()
 	if n.former != nil {
@@ -172,13 +185,18 @@ func (n *number) turn(now time.Time) time.Duration {
 		n.checkDrained()
 		return idleTurn
 	}
-	n.takeIn(now)
+	n.blocked = n.whyBlocked(now)
 	n.leaveDue(now)
+	n.startReady(now) // first what is here: it makes room
+	n.takeIn(now)
 	n.startReady(now)
 	n.readParked(now)
 	wait := idleTurn
 	if due, _, ok := n.due.Peek(); ok {
 		wait = min(wait, max(0, due.Sub(now)))
+	}
+	if !n.flow.full.IsZero() { // nothing else may wake us while they stand still
+		wait = min(wait, shedSlowAfter)
 	}
 	return wait
 }
@@ -260,20 +278,20 @@ func (n *number) requestContext() context.Context {
 	return n.requests
 }
 
-// maySend: whether a request may start now; the reason when not.
-func (n *number) maySend(now time.Time) (string, bool) {
-	if !n.d.lease.holds(n.member, now) {
-		return "the group has not acknowledged us for " + leaseTime.String(), false
+// whyBlocked is why nothing may be sent or taken in now; "" when it may. What ends
+// it (a heartbeat, a commit) wakes the number.
+func (n *number) whyBlocked(now time.Time) string {
+	switch {
+	case n.ctx.Err() != nil:
+		return "the number is not ours any more"
+	case !n.d.lease.holds(n.member, now):
+		return "the group has not acknowledged us for " + leaseTime.String()
 	}
-	if why := n.out.full(now, n.d.cfg.MaxUncommitted); why != "" {
-		return why, false
-	}
-	return "", true
+	return n.out.full(now, n.d.cfg.MaxUncommitted)
 }
 
 // startReady starts what the lanes hold, in the order in which they became ready.
 func (n *number) startReady(now time.Time) {
-	n.blocked = ""
 	defer n.d.slots.passOn(n)
 	for {
 		w, ok := n.ready.peek()
@@ -286,10 +304,8 @@ func (n *number) startReady(now time.Time) {
 			n.forget(w)
 			continue
 		}
-		why, ok := n.maySend(now)
-		if !ok {
-			n.blocked = why
-			return // a heartbeat or a commit wakes us
+		if n.blocked = n.whyBlocked(now); n.blocked != "" {
+			return
 		}
 		if !n.d.slots.take(n) {
 			return // the slot wakes us

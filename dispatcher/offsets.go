@@ -139,11 +139,10 @@ func (t *transactor) commitOffsets(ctx context.Context, b *batch) error {
 // requests don't retry.
 func (t *transactor) withProducer(ctx context.Context, f func(id int64, epoch int16) error) error {
 	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
-		id, epoch, err := t.client.ProducerID(ctx)
-		if err != nil {
+		if err := t.sameProducer(ctx); err != nil {
 			return err
 		}
-		err = f(id, epoch)
+		err := f(t.producer.id, t.producer.epoch)
 		if !errors.Is(err, kerr.ConcurrentTransactions) && !errors.Is(err, kerr.CoordinatorLoadInProgress) {
 			return err
 		}

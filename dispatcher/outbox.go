@@ -131,6 +131,9 @@ func (b *outbox) freeze() *part {
 	defer b.step.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.trackers == nil { // the number is still being restored, and may begin again
+		return nil
+	}
 	offsets := map[string]tracker.Snapshot{}
 	for topic, t := range b.trackers {
 		if t.Changed() || b.answered[topic] {

@@ -74,15 +74,19 @@ func (n *number) delivered(now time.Time, w *webhook, it *item, e *endpoint, res
 }
 
 func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res delivery.Result) {
-	if w.state.ConsecutiveFailures == 0 {
-		w.state.StreakStartedAt = it.LastAttemptAt
+	deleted := n.endpoints.deleted(w.id) // while it was on its way: nobody's streak any more
+	if !deleted {
+		if w.state.ConsecutiveFailures == 0 {
+			w.state.StreakStartedAt = it.LastAttemptAt
+		}
+		w.state.ConsecutiveFailures++
+		w.state.LastStatus, w.state.LastError = res.Status, it.LastError
 	}
-	w.state.ConsecutiveFailures++
-	w.state.LastStatus, w.state.LastError = res.Status, it.LastError
 
 	var pauseFor record.PauseReason
 	limit := e.config.AutoPauseAfterOr()
 	switch {
+	case deleted:
 	case res.Class == delivery.ClassGone && !w.state.HasPause(record.PauseGone):
 		pauseFor = record.PauseGone
 	case limit > 0 && w.state.ConsecutiveFailures >= limit && !w.state.HasPause(record.PauseFailures):
@@ -112,11 +116,12 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		tier := n.d.line.Tier(wait)
 		n.settle(now, w, it, a, res.Failure, n.outgoing(it, it.RetryRecord(n.d.topo.Retry(tier), n.p)))
 	}
-	if pauseFor != "" {
+	switch {
+	case pauseFor != "":
 		n.pause(now, w, pauseFor)
-		return
+	case !deleted:
+		n.save(now, w)
 	}
-	n.save(now, w)
 }
 
 func deathReason(res delivery.Result) record.DeathReason {

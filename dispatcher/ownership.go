@@ -159,11 +159,16 @@ func (o *ownership) release(ctx context.Context, numbers []*number) {
 	wg.Wait()
 }
 
-// settle waits until all that n decided is committed, then ends the life.
+// settle waits until all that n decided is committed, then ends the life. Only the
+// first turn is at once: a cycle that can't commit (nobody knows us, say) would be
+// asked for the next without a pause.
 func (o *ownership) settle(ctx context.Context, n *number) {
-	for !n.out.empty() && ctx.Err() == nil && n.ctx.Err() == nil {
-		turned := o.d.cycle.turned()
-		o.d.cycle.now()
+	o.d.cycle.now()
+	for {
+		turned := o.d.cycle.turned() // before looking, or a turn that ends in between is missed
+		if n.out.empty() || ctx.Err() != nil || n.ctx.Err() != nil {
+			break
+		}
 		select {
 		case <-turned:
 		case <-ctx.Done():
@@ -189,6 +194,7 @@ func (o *ownership) loseLocked(n *number, why string) {
 		return
 	}
 	o.d.log.Warn("number lost", "number", n.p, "reason", why, "uncommitted", n.out.len())
+	n.cancel(errLost) // first, or what is cut starts again at once
 	n.cut(why)
 	o.endLocked(n, errLost)
 }

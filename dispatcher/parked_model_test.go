@@ -79,7 +79,7 @@ func (s *shelf) webhook() *webhook {
 // arrive brings a new event.
 func (s *shelf) arrive(id string) {
 	s.events++
-	it := &item{Delivery: &record.Delivery{Event: record.Event{Webhook: id, ID: fmt.Sprint(s.events)}, Key: []byte(id)}, topic: s.d.topo.Events(), offset: s.events}
+	it := &item{ticket: &ticket{}, Delivery: &record.Delivery{Event: record.Event{Webhook: id, ID: fmt.Sprint(s.events)}, Key: []byte(id)}, topic: s.d.topo.Events(), offset: s.events}
 	s.n.out.received(it.topic, it.offset)
 	s.n.arrive(s.now, it)
 }

@@ -46,17 +46,37 @@ func (n *number) restore() error {
 		return err
 	}
 	from[n.d.topo.Endpoints()] = n.endpoints.next
+	n.step(func() { n.followEndpoints(time.Now()) })
 	n.d.fetch.add(n, from)
 	return nil
 }
 
-// reset forgets what an attempt to restore has read.
+// followEndpoints makes the restored states follow what became of their webhooks
+// while nobody owned them: deleted, mended, enabled again.
+func (n *number) followEndpoints(now time.Time) {
+	for id, w := range n.webhooks {
+		e, known := n.endpoints.get(id)
+		switch {
+		case !known || e.deleted():
+			n.bury(now, w)
+		case w.state.HasPause(record.PauseConfig) || w.state.HasPause(record.PauseDisabled):
+			n.prepare(now, w, e)
+		}
+		n.forget(w)
+	}
+}
+
+// reset forgets what an attempt to restore has read, and what it has decided on it.
 func (n *number) reset() {
+	n.out.mu.Lock()
+	n.out.states, n.out.since = map[string]record.State{}, time.Time{}
+	n.out.mu.Unlock()
 	n.webhooks = map[string]*webhook{}
 	n.endpoints = endpoints{entries: map[string]*endpoint{}}
 	n.parked = parkedReader{active: map[*webhook]bool{}}
 	n.flow = flow{waiting: map[time.Duration]int{}}
 	n.notes = record.NumberState{}
+	n.heldCommands = map[string][]*kgo.Record{}
 	n.paused = 0
 }
 
@@ -118,7 +138,6 @@ func (n *number) restoreStates() error {
 	if err != nil {
 		return fmt.Errorf("reading the states of number %d: %w", n.p, err)
 	}
-	now := time.Now()
 	for id, s := range states {
 		w := n.webhook(id)
 		w.state = s
@@ -128,9 +147,6 @@ func (n *number) restoreStates() error {
 		if s.Parked != nil {
 			w.parked.cursor = s.Parked.From
 			n.parked.active[w] = true
-		}
-		if n.endpoints.deleted(id) {
-			n.bury(now, w)
 		}
 	}
 	return nil
@@ -195,8 +211,6 @@ func (n *number) startOffsets(committed map[string]committedOffset) (map[string]
 	n.out.mu.Lock()
 	n.out.trackers, n.out.answered = trackers, answered
 	n.out.mu.Unlock()
-	if len(answered) > 0 {
-		ring(n.out.bell)
-	}
+	ring(n.out.bell) // for what restoring has decided
 	return from, nil
 }

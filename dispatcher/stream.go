@@ -17,9 +17,23 @@ type stream struct {
 	stopped string // why nothing is taken in; "" when it is
 
 	// Shared with the fetcher.
-	ahead  atomic.Int64 // records fetched and not yet taken in
-	paused atomic.Bool
+	ahead      atomic.Int64 // records fetched and not yet taken in
+	aheadBytes atomic.Int64
+	paused     atomic.Bool
 }
+
+// arrives counts what was fetched; true: it is too much.
+func (s *stream) arrives(records []*kgo.Record) bool {
+	bytes := int64(0)
+	for _, r := range records {
+		bytes += weight(r)
+	}
+	ahead, held := s.ahead.Add(int64(len(records))), s.aheadBytes.Add(bytes)
+	return ahead > aheadLimit || held > aheadBytes
+}
+
+// weight is about what a record holds in memory.
+func weight(r *kgo.Record) int64 { return int64(len(r.Key) + len(r.Value)) }
 
 func (s *stream) fetched(records []*kgo.Record, highWatermark int64) {
 	s.end = highWatermark
@@ -34,7 +48,7 @@ func (n *number) takeIn(now time.Time) {
 		s := n.streams[topic]
 		for s.records.len() > 0 {
 			chunk := s.chunk()
-			why := n.noRoom(s, chunk)
+			why := n.noRoom(now, s, chunk)
 			if (why == "") != (s.stopped == "") {
 				n.log.Debug("taking in stopped or goes on", "topic", topic, "reason", why)
 			}
@@ -43,11 +57,12 @@ func (n *number) takeIn(now time.Time) {
 			}
 			for range chunk {
 				r, _ := s.records.pop()
+				s.ahead.Add(-1)
+				s.aheadBytes.Add(-weight(r))
 				n.take(now, r)
 			}
-			s.ahead.Add(-int64(len(chunk)))
 		}
-		if s.paused.Load() && s.ahead.Load() <= aheadLimit/2 {
+		if s.paused.Load() && s.ahead.Load() <= aheadLimit/2 && s.aheadBytes.Load() <= aheadBytes/2 {
 			n.d.fetch.release(n, s)
 		}
 	}
@@ -60,13 +75,15 @@ func (s *stream) chunk() []*kgo.Record { return s.records.front(takeChunk) }
 
 // noRoom: why the chunk can't be taken in now; "" when it can. What is too much
 // must fall by a sixth before it counts as room again.
-func (n *number) noRoom(s *stream, chunk []*kgo.Record) string {
+func (n *number) noRoom(now time.Time, s *stream, chunk []*kgo.Record) string {
 	stopped := s.stopped != ""
 	switch {
 	case s.topic == n.d.topo.Commands():
 		return "" // few, and they must come through
 	case n.blocked != "":
 		return n.blocked
+	case n.out.full(now, n.d.cfg.MaxUncommitted) != "":
+		return "outcomes wait to be committed" // also those of this turn, without a request: parked, dead
 	case !n.out.fits(s.topic, len(chunk), chunk[len(chunk)-1].Offset):
 		return "too much of it is half done"
 	case s.topic == n.d.topo.Events() && n.flow.lanes.over(lower(stopped, lanesRecords), lower(stopped, lanesBytes)):

@@ -182,3 +182,10 @@ func (w *world) counts(webhook string, requests, attempts, retries int) {
 		w.t.Errorf("%s: %d retry records, want %d", webhook, got, retries)
 	}
 }
+
+// pausedBy says whether a webhook is paused for a reason, on record.
+func (w *world) pausedBy(webhook string, reason record.PauseReason) bool {
+	w.t.Helper()
+	s := w.state(webhook)
+	return s.HasPause(reason)
+}

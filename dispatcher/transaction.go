@@ -39,11 +39,12 @@ const (
 // coordinator finish or abort whatever is open, and then the offsets that are
 // committed for a number still ours tell whether our cycle is in.
 type transactor struct {
-	d      *Dispatcher
-	id     string
-	client *kgo.Client // nil: must be made anew
-	fenced int         // times in a row that a young transaction of ours was fenced
-	wary   bool        // a record was refused for its content, and which is not known
+	d        *Dispatcher
+	id       string
+	client   *kgo.Client // nil: must be made anew
+	producer producer    // of the transaction that is open
+	fenced   int         // times in a row that a young transaction of ours was fenced
+	wary     bool        // a record was refused for its content, and which is not known
 }
 
 func newTransactor(d *Dispatcher) *transactor {
@@ -81,6 +82,9 @@ func (t *transactor) commit(ctx context.Context, b *batch) (txnOutcome, error) {
 	if err := t.connect(ctx); err != nil {
 		return outcomeAborted, err
 	}
+	// A record that was sent and not answered can't be called back, whatever its
+	// context says: when everything ends, so does the client.
+	defer context.AfterFunc(ctx, t.client.Close)()
 	began := time.Now()
 	err := t.write(ctx, b)
 	if err == nil {
@@ -124,6 +128,11 @@ func (t *transactor) write(ctx context.Context, b *batch) error {
 		t.close()
 		return fmt.Errorf("beginning a transaction: %w", err)
 	}
+	id, epoch, err := t.client.ProducerID(ctx)
+	if err != nil {
+		return fmt.Errorf("asking for the producer id: %w", err)
+	}
+	t.producer = producer{id, epoch}
 	if err := t.produce(ctx, b.assemble(t.d)); err != nil {
 		return err
 	}
@@ -136,7 +145,30 @@ func (t *transactor) write(ctx context.Context, b *batch) error {
 		}
 		return fmt.Errorf("committing offsets in the transaction: %w", err)
 	}
-	return nil
+	return t.sameProducer(ctx)
+}
+
+// producer is the id and epoch under which a transaction was begun.
+type producer struct {
+	id    int64
+	epoch int16
+}
+
+var errProducerChanged = errors.New("the client has taken a new producer id within the transaction")
+
+// sameProducer: whether the transaction is still the one that was begun.
+//
+//  1. Some records are acknowledged; then the coordinator times the transaction out.
+//  2. The next record is refused, and where retention has passed our last one kgo
+//     takes a new producer id by itself, and writes the record again.
+//  3. Everything after that, and the end, belongs to another transaction: the first
+//     records are gone, and the offsets would be committed all the same.
+func (t *transactor) sameProducer(ctx context.Context) error {
+	id, epoch, err := t.client.ProducerID(ctx)
+	if err == nil && (producer{id, epoch}) != t.producer {
+		err = errProducerChanged
+	}
+	return err
 }
 
 // roundBytes is how much one round writes to one partition at the most: below the

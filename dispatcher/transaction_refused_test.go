@@ -24,9 +24,9 @@ func (w *world) limit(topic string, bytes int) {
 	}
 }
 
-// noise is a value that no compression makes smaller.
-func noise(n int) []byte {
-	rnd := rand.NewChaCha8([32]byte{1})
+// noise is a value that no compression makes smaller, another for each seed.
+func noise(seed, n int) []byte {
+	rnd := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 	b := make([]byte, n)
 	_, _ = rnd.Read(b)
 	return b
@@ -44,7 +44,7 @@ func TestRefusedRecord(t *testing.T) {
 		w.limit(w.topo.Retry(2*time.Second), 4000)
 
 		big := w.event("big", 1)
-		big.Value = noise(5000)
+		big.Value = noise(1, 5000)
 		// Before and behind it in one batch.
 		w.produce(w.event("small", 0), w.event("big", 0), big, w.event("big", 2), w.event("small", 1))
 		w.until("four are delivered", func() bool { return len(w.delivered("small"))+len(w.delivered("big")) == 4 })
@@ -74,7 +74,7 @@ func TestRefusedDeadLetter(t *testing.T) {
 		w.limit(w.topo.DLQ(), 4000)
 
 		r := w.event("w", 0)
-		r.Value = noise(5000)
+		r.Value = noise(1, 5000)
 		w.produce(r, w.event("w", 1))
 		w.until("both are dead", func() bool { return len(w.dead()) == 2 })
 		p.quiesce()
@@ -111,7 +111,7 @@ func TestLargestEvent(t *testing.T) {
 		p := w.start("a")
 		p.owns(0)
 		r := w.event("w", 0)
-		r.Value = noise(record.MaxEventBytes - 1000)
+		r.Value = noise(1, record.MaxEventBytes-1000)
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: "x-own", Value: []byte("1")})
 		w.produce(r)
 		w.until("it is dead", func() bool { return len(w.dead()) == 1 })

@@ -20,8 +20,7 @@ type Event struct {
 	// Webhook is the id of the webhook: 1 to 256 of A-Za-z0-9._:- . Required.
 	Webhook string
 	// ID tells this event from others, and receivers recognise it by: 1 to 256
-	// visible ASCII characters, without blanks. One that is published again with
-	// the same ID within dedup.window is delivered once. Default: a new ULID.
+	// visible ASCII characters, without blanks. Default: a new ULID.
 	ID string
 	// Type says what happened, such as order.paid. It goes to the receiver.
 	Type string
@@ -29,8 +28,8 @@ type Event struct {
 	Source string
 	// Time is when it happened. Default: now.
 	Time time.Time
-	// Expiry is when it is of no use any more: after it the event dies instead of
-	// going out. Default: never.
+	// Expiry is when it is of no use any more (ce_expirytime). Dispatchers do not
+	// look at it yet. Default: never.
 	Expiry time.Time
 	// OrderingKey is what has to stay in order within the webhook, for webhooks
 	// whose ordering is by key. Default: none.

@@ -22,8 +22,8 @@ var ErrInvalid = errors.New("the event is invalid")
 // Events that are published to a webhook one after the other keep their order.
 //
 // When ctx has ended, the event may have been written all the same. Publish it
-// again with the ID in Published, which is there with an error, too: a second
-// copy within dedup.window is not delivered.
+// again with the ID in Published, which is there with an error, too: by it the
+// receiver recognises a second copy.
 func (p *Producer) Publish(ctx context.Context, e Event) (Published, error) {
 	r, published, err := p.prepare(e)
 	if err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -105,7 +106,7 @@ func (n *narrator) deadLetter(l record.DeadLetter) {
 	defer n.mu.Unlock()
 	webhook := l.Webhook
 	if webhook == "" {
-		webhook = string(l.Key)
+		webhook = cmp.Or(string(l.Key), "-")
 	}
 	n.line(l.DiedAt.Time, webhook, n.bad, "dead", fmt.Sprintf("%s: %s. See it:", l.Reason, l.ID))
 	n.hint(fmt.Sprintf("dlq show %d/%d", l.Position.Partition, l.Position.Offset))

@@ -119,6 +119,7 @@ func TestDevGoesOnWhereItStopped(t *testing.T) {
 	if n := len(downIDs(events(t, withBroker(t, s), 3*2+2+2+1))); n != 2 {
 		t.Errorf("demo-down got %d events in two starts", n)
 	}
+	d.wantMetrics(t, contractMetrics)
 	d.end(t)
 }
 

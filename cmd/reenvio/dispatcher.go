@@ -41,6 +41,9 @@ A second one ends the process at once; nothing is lost by that, but what was in 
 		if err != nil {
 			return usageError{fmt.Errorf("a dispatcher can't sign without a keyset: %w", err)}
 		}
+		if len(s.Kafka.Brokers) == 0 { // that of a `reenvio dev` is for its own dispatcher
+			return usagef("no Kafka broker is configured: set kafka.brokers (%s)", waysTo("kafka.brokers"))
+		}
 		session, err := c.openWith(cmd.Context(), s, origins) // says quickly when no broker is there
 		if err != nil {
 			return err

@@ -117,7 +117,9 @@ func (c *cli) printLetter(l record.DeadLetter) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.stdout, "\nHeaders")
+	if len(l.Headers) > 0 {
+		fmt.Fprintln(c.stdout, "\nHeaders")
+	}
 	var headers [][2]string
 	for _, h := range l.Headers {
 		headers = append(headers, [2]string{"  " + clean(h.Key), string(h.Value)})

@@ -49,5 +49,10 @@ func (c *cli) load(cmd *cobra.Command) (settings, config.Origins, error) {
 }
 
 // errNoBrokers names both ways to a broker.
-var errNoBrokers = usagef("no Kafka broker is configured, and no `reenvio dev` runs in this directory: start one with `make run` (or `reenvio dev`) in a first terminal, or set kafka.brokers (%s, --kafka.brokers, or the configuration file)",
-	config.Variable("kafka.brokers"))
+var errNoBrokers = usagef("no Kafka broker is configured, and no `reenvio dev` runs in this directory: start one with `make run` (or `reenvio dev`) in a first terminal, or set kafka.brokers (%s)",
+	waysTo("kafka.brokers"))
+
+// waysTo names the places where a setting is made.
+func waysTo(key string) string {
+	return fmt.Sprintf("%s, --%s, or the configuration file", config.Variable(key), key)
+}

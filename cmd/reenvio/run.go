@@ -39,7 +39,7 @@ var errNotDone = errors.New("not done")
 func run(ctx context.Context, c *cli, args []string) int {
 	root := newRoot(c)
 	began := watchStart(root)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // nil would mean the process's own
 	cmd, err := root.ExecuteContextC(ctx)
 	usage := usageError{}
 	switch {

@@ -25,7 +25,7 @@ func newSend(c *cli) *cobra.Command {
 	webhook := cmd.Flags().String("webhook", "", "the webhook's id (required)")
 	event := producer.Event{Source: "/reenvio/cli"}
 	cmd.Flags().StringVar(&event.Type, "type", "reenvio.test", "what happened")
-	cmd.Flags().StringVar(&event.ID, "id", "", "the event's id; one that was delivered a short while ago is not delivered again (default: a new one)")
+	cmd.Flags().StringVar(&event.ID, "id", "", "the event's id, by which receivers recognise it (default: a new one)")
 	data := cmd.Flags().String("data", "", "the body, byte for byte: text, @FILE, or - for standard input; without it the event has none")
 	yes := yesFlag(cmd)
 	out := outputFlag(cmd)
@@ -35,6 +35,9 @@ func newSend(c *cli) *cobra.Command {
 		}
 		event.Webhook = *webhook
 		if err := record.ValidWebhookID(event.Webhook); err != nil {
+			return usageError{err}
+		}
+		if err := record.ValidEventID(event.ID); event.ID != "" && err != nil {
 			return usageError{err}
 		}
 		if cmd.Flags().Changed("data") {

@@ -31,7 +31,7 @@ type settings struct {
 }
 
 type dedupConfig struct {
-	Window time.Duration `koanf:"window" doc:"How long the id of a delivered event is remembered, so that a second copy of it is not delivered again. The retention of the topic delivered must be at least twice as long. 0 remembers nothing."`
+	Window time.Duration `koanf:"window" doc:"How long the id of a delivered event is to be remembered. The retention of the topic delivered must be at least twice as long. Nothing but this check uses it yet: a second copy of an event is delivered like the first."`
 }
 
 type metricsConfig struct {
@@ -53,8 +53,11 @@ func defaultSettings() settings {
 
 // validate checks what a type can't say, in every section, and across them what only the whole can tell.
 func (s *settings) validate() error {
-	_, err := s.topology()
-	return errors.Join(s.validateKafka(), s.Retry.Validate(), err, s.Dispatcher.Validate(), s.Attempts.Validate(), s.Egress.Validate(),
+	var topics error
+	if _, err := s.Retry.Durations(); err == nil { // else the section says what is wrong with them
+		_, topics = s.topology()
+	}
+	return errors.Join(s.validateKafka(), topics, s.Retry.Validate(), s.Dispatcher.Validate(), s.Attempts.Validate(), s.Egress.Validate(),
 		s.Admin.Validate(), s.Log.Validate())
 }
 

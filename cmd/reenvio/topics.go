@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -62,6 +64,9 @@ what waits for them. The way to more partitions is a new topics.prefix.`,
 		if err != nil || len(changes) == 0 {
 			return err
 		}
+		if hints, _ := hintsOf(changes); len(hints) > 0 {
+			return errors.New("nothing was changed, because of what can't be mended here")
+		}
 		if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Make these %d changes?", len(changes))); err != nil {
 			return err
 		}
@@ -92,12 +97,27 @@ func (c *cli) plan(ctx context.Context, s *session, out format) (topology.Change
 	if err := printTable(c.stdout, []string{"TOPIC", "CHANGE", "FROM", "TO"}, rows); err != nil {
 		return nil, err
 	}
-	for _, change := range changes {
-		if hint := change.Hint(); hint != "" {
-			fmt.Fprintf(c.stderr, "%s can't be mended here: %s\n", change.Topic, hint)
-		}
+	hints, topics := hintsOf(changes)
+	for _, hint := range hints {
+		fmt.Fprintf(c.stderr, "%s can't be mended here: %s\n", strings.Join(topics[hint], ", "), hint)
 	}
 	return changes, nil
+}
+
+// hintsOf are the ways out of what can't be applied, in order, and the topics that each is for.
+func hintsOf(changes topology.Changes) (hints []string, topics map[string][]string) {
+	topics = map[string][]string{}
+	for _, change := range changes {
+		if change.Appliable() {
+			continue
+		}
+		hint := change.Hint()
+		if topics[hint] == nil {
+			hints = append(hints, hint)
+		}
+		topics[hint] = append(topics[hint], change.Topic)
+	}
+	return hints, topics
 }
 
 func yesFlag(cmd *cobra.Command) *bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +36,14 @@ func TestUsageErrors(t *testing.T) {
 		{name: "bad URL", args: []string{"webhooks", "create", "--id", "a", "--url", "ftp://x"}, want: []string{"url must start with https://"}},
 		{name: "URL without TLS", args: []string{"webhooks", "create", "--id", "a", "--url", "http://x/"}, want: []string{"egress.allow_http"}},
 		{name: "bad webhook id", args: []string{"webhooks", "create", "--id", "a/b", "--url", "https://x/"}, want: []string{"webhook id"}},
+		{name: "an order of a later version", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--ordering", "strict"}, want: []string{"--ordering", "first_attempt only"}},
+		{name: "a rate limit", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--rate-limit", "5"}, want: []string{"--rate-limit"}},
+		{name: "a resume by itself", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--auto-resume", "1h"}, want: []string{"--auto-resume", "webhooks resume"}},
+		{name: "event id with a blank", args: []string{"send", "--webhook", "a", "--id", "x y"}, want: []string{"event id has a byte 0x20"}},
+		{name: "event id too long", args: []string{"send", "--webhook", "a", "--id", strings.Repeat("x", 300)}, want: []string{"event id has 300 bytes, the most is 256"}},
+		{name: "webhook id with a blank", args: []string{"send", "--webhook", "a b"}, want: []string{"webhook id has a byte 0x20"}},
+		{name: "URL with a password", args: []string{"webhooks", "create", "--id", "a", "--url", "https://user:hunter2@x/"}, want: []string{"url has a user or password"}},
+		{name: "no URL at all", args: []string{"webhooks", "create", "--id", "a", "--url", "not a url"}, want: []string{"url must start with https://"}},
 		{name: "bad timeout", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--timeout", "10"}, want: []string{"--timeout", "10"}},
 		{name: "timeout out of bounds", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--timeout", "1h"}, want: []string{"timeout is 1h"}},
 		{name: "too many hops", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--max-attempts", "20"}, want: []string{"max_attempts", "retry.tiers"}},
@@ -43,7 +52,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "no keyset", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/"}, want: []string{"secrets.keyset_file", "reenvio secrets keygen"}},
 		{name: "dispatcher from nowhere", args: []string{"dispatcher", "--from", "yesterday"}, want: []string{`--from is "yesterday"`, "RFC 3339"}},
 		{name: "dispatcher without a keyset", args: []string{"dispatcher", "--kafka.brokers=127.0.0.1:1"}, want: []string{"secrets.keyset_file", "reenvio secrets keygen"}},
-		{name: "dispatcher without a broker", args: []string{"dispatcher", "--secrets.keyset_file=KEYSET"}, want: []string{"kafka.brokers"}},
+		{name: "dispatcher without a broker", args: []string{"dispatcher", "--secrets.keyset_file=KEYSET"}, want: []string{"kafka.brokers", "REENVIO_KAFKA__BROKERS"}},
 		{name: "no wait", args: []string{"webhooks", "pause", "a", "--wait", "0s"}, want: []string{"--wait is 0s"}},
 		{name: "bad reason", args: []string{"dlq", "list", "--reason", "bad"}, want: []string{`"bad"`, "attempts_exhausted"}},
 		{name: "bad limit", args: []string{"dlq", "list", "--limit", "0"}, want: []string{"--limit is 0"}},
@@ -65,6 +74,12 @@ func TestUsageErrors(t *testing.T) {
 			o := s.run(t, tt.args...).wantCode(t, exitUsage).wantErr(t, tt.want...)
 			if o.out != "" {
 				t.Errorf("an error has no business on stdout: %s", o.out)
+			}
+			lines := strings.Split(o.errOut, "\n")
+			for i, line := range lines {
+				if line != "" && slices.Contains(lines[:i], line) {
+					t.Errorf("said twice: %s", line)
+				}
 			}
 			for _, secret := range []string{"hunter2", "secret-token"} {
 				if strings.Contains(o.errOut, secret) {

@@ -52,7 +52,7 @@ type world struct {
 }
 
 // limit ends a test that waits for what does not come.
-const limit = 4 * time.Minute
+const limit = 3 * time.Minute
 
 func newWorld(t *testing.T, script kafkatest.Script) *world {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -31,9 +32,42 @@ func (c Config) dialer() (dialFunc, error) {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
-		return dial(ctx, network, addr)
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, absence(err)
+		}
+		return conn, nil
 	}, nil
 }
+
+// absence makes the dial of a broker that is down look like one that timed out, which kgo tries again, where a refused one it may not:
+//
+//  1. A broker dies. For 9 s (broker.session.timeout.ms) the others still name it as a coordinator.
+//  2. A heartbeat finds it gone; kgo asks who the coordinator is.
+//  3. It asks the dead broker, one of three. FindCoordinator is not repeated, and a refused dial is no reason to repeat the heartbeat, but to ask
+//     the next broker: when that question goes to the dead one too (one in nine, at each of 20 tries), the heartbeat has failed.
+//  4. A failed heartbeat ends the membership in the group, and with it all numbers: the loss of a broker would cost each dispatcher its own.
+func absence(err error) error {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Op != "dial" || op.Timeout() || !downFor(op.Err) {
+		return err
+	}
+	late := *op
+	late.Err = absent{op.Err}
+	return &late
+}
+
+// downFor: what a broker answers that is about to come back, or its machine.
+func downFor(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
+}
+
+type absent struct{ error }
+
+func (absent) Timeout() bool   { return true }
+func (absent) Temporary() bool { return true }
+func (a absent) Unwrap() error { return a.error }
 
 func overTLS(dial dialFunc, conf *tls.Config) dialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -22,6 +22,10 @@ const (
 // which Apache Kafka may meet a record soon after the end of a transaction. By default that look is up to 5 s away.
 const metadataMinAge = 100 * time.Millisecond
 
+// metadataMaxAge is how long a client dials a broker that is gone for good. Some requests (OffsetFetch among them) go to the coordinator that is
+// cached until the metadata no longer has its broker, and a client that only asks has no other reason to look at the metadata: by default 5 minutes.
+const metadataMaxAge = 5 * time.Second
+
 // Options are the client options that every client of this process has. Append what is special to one after them.
 // The files of TLS and SASL are read here once, so that a missing one is told at the start and not at the first connection.
 func Options(c Config, log *slog.Logger) ([]kgo.Opt, error) {
@@ -42,6 +46,7 @@ func Options(c Config, log *slog.Logger) ([]kgo.Opt, error) {
 		kgo.RequestRetries(requestRetries),
 		kgo.DisableClientMetrics(), // KIP-714 would push this client's figures to the brokers; ours are on the admin port
 		kgo.MetadataMinAge(metadataMinAge),
+		kgo.MetadataMaxAge(metadataMaxAge),
 	}
 	if c.SASL.Mechanism != "" {
 		mechanism, err := c.SASL.mechanism()

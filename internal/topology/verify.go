@@ -17,7 +17,27 @@ type WrongSetError struct {
 
 func (e *WrongSetError) Error() string {
 	return fmt.Sprintf("the topics of prefix %q can't be used: %s; `reenvio topics plan` shows the difference and `reenvio topics apply` mends it",
-		e.Prefix, strings.Join(e.Faults, "; "))
+		e.Prefix, strings.Join(grouped(e.Faults), "; "))
+}
+
+// grouped says once what several topics have in common, such as another number of partitions. A fault begins with its topic.
+func grouped(faults []string) []string {
+	var groups []string
+	topics := map[string][]string{}
+	for _, fault := range faults {
+		topic, text, _ := strings.Cut(fault, " ")
+		if topics[text] == nil {
+			groups = append(groups, text)
+		}
+		topics[text] = append(topics[text], topic)
+	}
+	for i, text := range groups {
+		groups[i] = topics[text][0] + " " + text
+		if others := topics[text][1:]; len(others) > 0 {
+			groups[i] += "; the same of " + strings.Join(others, ", ")
+		}
+	}
+	return groups
 }
 
 // Verify is what every process does at its start. It refuses ([WrongSetError], with every fault) only what would lose or misplace records: a missing

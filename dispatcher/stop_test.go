@@ -1,0 +1,77 @@
+package dispatcher
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
+)
+
+// A stop while nobody knows us: the member id was refused, the next one has not
+// come. The last cycle can't be committed, and waiting for it must neither go on for
+// ever nor burn the processor (in a bubble that would never end).
+func TestStopBetweenMemberIDs(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a", func(o *Options) { o.Config.DrainTimeout = 5 * time.Second })
+		a.owns(0)
+		a.quiesce()
+		stuck := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+		w.send("w", 0, 1)
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+
+		goOn := make(chan struct{})
+		w.cluster.Fake.ControlKey(int16(kmsg.JoinGroup), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			if r.(*kmsg.JoinGroupRequest).MemberID == "" {
+				w.cluster.Fake.DropControl()
+				w.cluster.Fake.SleepControl(func() { <-goOn })
+			}
+			return nil, nil, false
+		})
+		w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.UnknownMemberID, When: joinsAs("a")})
+		a.d.group.ForceRebalance()
+		w.until("the member id is gone", func() bool { member, _ := a.d.group.GroupMetadata(); return member == "" })
+		began := time.Now()
+		a.stop()
+		time.AfterFunc(time.Minute, func() { close(goOn) }) // closing waits for the join
+		if err := a.wait(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 61*time.Second {
+			t.Errorf("the stop took %s", took)
+		}
+		stuck.Remove()
+		w.start("a").owns(0)
+		w.until("it is delivered", func() bool { return len(w.delivered("w")) == 1 })
+		w.oneChain("w")
+	})
+}
+
+// A stop while the brokers are gone ends all the same, and what was not committed is sent again by the next.
+func TestStopWithoutBrokers(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a", func(o *Options) { o.Config.DrainTimeout = 5 * time.Second })
+		a.owns(0)
+		a.quiesce()
+		w.send("w", 0, 1)
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+		a.host.Cut(w.cluster.Brokers...)
+		began := time.Now()
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("the stop took %s", took)
+		}
+		a.host.Heal(w.cluster.Brokers...)
+		w.start("a").owns(0)
+		w.until("it is delivered", func() bool { return len(w.delivered("w")) == 1 })
+		w.oneChain("w")
+	})
+}
