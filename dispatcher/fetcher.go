@@ -136,7 +136,7 @@ func (f *fetcher) route(fetches kgo.Fetches) {
 		if stream.arrives(p.Records) && !stream.paused.Load() {
 			f.pauseLocked(n, stream)
 		}
-		n.inbox.post(func() { stream.fetched(p.Records, p.HighWatermark) })
+		n.inbox.post(func() { stream.fetched(p.Records) })
 	})
 }
 

@@ -30,8 +30,10 @@ func (n *number) take(now time.Time, r *kgo.Record) {
 // item wraps a delivery read from r.
 func (n *number) item(d *record.Delivery, r *kgo.Record) *item {
 	n.sequence++
-	return &item{Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence,
-		ticket: &ticket{webhook: d.Webhook, place: r.Offset}}
+	return &item{
+		Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence,
+		ticket: &ticket{webhook: d.Webhook, place: r.Offset},
+	}
 }
 
 // itemOverhead is about what an item costs beside its bytes: the delivery, its

@@ -1,7 +1,11 @@
 package dispatcher
 
 import (
+	"context"
+	"maps"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // inventory is what the numbers hold, counted when somebody asks.
@@ -23,13 +27,14 @@ func (d *Dispatcher) inventory() (sum inventory, owned int) {
 	for _, tier := range d.topo.Tiers() { // zero is worth knowing too
 		sum.waiting[tier], sum.overdue[tier] = 0, 0
 	}
+	ends := d.eventEnds()
 	answers := make(chan inventory, d.topo.Partitions())
 	asked := 0
 	d.ownership.each(func(n *number) {
 		owned++
 		if n.started.Load() {
 			asked++
-			n.inbox.post(func() { answers <- n.inventory(time.Now()) })
+			n.inbox.post(func() { answers <- n.inventory(time.Now(), ends) })
 		}
 	})
 	patience := time.NewTimer(time.Second)
@@ -43,6 +48,24 @@ func (d *Dispatcher) inventory() (sum inventory, owned int) {
 		}
 	}
 	return sum, owned
+}
+
+// eventEnds are the ends of the events topic now: what a paused fetch has seen last
+// stands still just when it matters.
+func (d *Dispatcher) eventEnds() map[int32]int64 {
+	ends := map[int32]int64{}
+	if !d.joined.Load() {
+		return ends
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, time.Second)
+	defer cancel()
+	listed, err := kadm.NewClient(d.plain).ListEndOffsets(ctx, d.topo.Events())
+	if err != nil {
+		d.log.Debug("the end of the events is not known", "error", err)
+		return ends
+	}
+	listed.Each(func(o kadm.ListedOffset) { ends[o.Partition] = o.Offset })
+	return ends
 }
 
 func (i *inventory) add(a inventory) {
@@ -61,22 +84,25 @@ func (i *inventory) add(a inventory) {
 	}
 }
 
-func (n *number) inventory(now time.Time) inventory {
+func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
 	i := newInventory()
 	i.inFlight = int(n.inFlight.Load())
 	i.paused = n.paused
 	i.bytes = int64(n.flow.lanes.bytes + n.flow.retries.bytes)
-	for tier, count := range n.flow.waiting {
-		i.waiting[tier] = count
-	}
+	maps.Copy(i.waiting, n.flow.waiting)
 	events := n.d.topo.Events()
-	i.backlog = max(0, n.streams[events].end-n.out.position(events)) // not yet fetched; counts markers too
+	i.backlog = max(0, ends[n.p]-n.out.position(events)) // not yet looked at; counts markers too
 	for _, w := range n.webhooks {
 		i.parked += w.parkedCount()
 		if w.lane() > 0 {
 			i.lanes++
 		}
-		i.backlog += int64(w.queue.len()-len(w.parked.loaded)) + w.parkedCount()
+		if !w.paused() { // what waits for a person is no work for more dispatchers
+			i.backlog += int64(w.queue.len()-len(w.parked.loaded)) + w.parkedCount()
+		}
+		if w.inFlight > 0 {
+			i.oldest = max(i.oldest, now.Sub(w.sending.Time))
+		}
 		w.retries.each(func(it *item) {
 			if tier, ok := n.d.topo.TierOf(it.topic); ok {
 				i.overdue[tier]++

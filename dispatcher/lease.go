@@ -120,7 +120,7 @@ func (d *Dispatcher) heartbeat(ctx context.Context) {
 	req.Group = d.cfg.Group
 	req.Generation = generation
 	req.MemberID = member
-	req.InstanceID = kmsg.StringPtr(d.instance)
+	req.InstanceID = new(d.instance)
 	sent := time.Now()
 	resp, err := req.RequestWith(ctx, d.group)
 	if err != nil {

@@ -66,7 +66,7 @@ func newMetrics(d *Dispatcher, registry prometheus.Registerer) *metrics {
 		lanes:    state("lanes", "Webhooks with something queued in memory."),
 		buffered: state("buffered_bytes", "Bytes of events in memory."),
 		backlog:  state("backlog", "Events not yet tried: the signal to scale by."),
-		oldest:   state("oldest_incomplete_seconds", "Age of the oldest event in memory that is not done."),
+		oldest:   state("oldest_incomplete_seconds", "Age of the oldest event that is queued, in flight or overdue."),
 		paused:   state("webhooks_paused", "Paused webhooks of the owned numbers."),
 		parked:   state("parked_records", "Parked events of the owned numbers."),
 		waiting:  state("retry_waiting", "Retries in the due queue, by tier.", "tier"),

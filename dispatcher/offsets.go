@@ -113,7 +113,7 @@ func (t *transactor) commitOffsets(ctx context.Context, b *batch) error {
 	return t.withProducer(ctx, func(id int64, epoch int16) error {
 		req := kmsg.NewPtrTxnOffsetCommitRequest()
 		req.TransactionalID, req.ProducerID, req.ProducerEpoch = t.id, id, epoch
-		req.Group, req.Generation, req.MemberID, req.InstanceID = t.d.cfg.Group, b.generation, b.member, kmsg.StringPtr(t.d.instance)
+		req.Group, req.Generation, req.MemberID, req.InstanceID = t.d.cfg.Group, b.generation, b.member, new(t.d.instance)
 		for _, topic := range t.d.topics {
 			if rt := topics[topic]; rt != nil {
 				req.Topics = append(req.Topics, *rt)

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -88,9 +89,7 @@ func (b *outbox) decide(now time.Time, d decision) {
 		b.bytes += len(r.rec.Value)
 	}
 	b.records = append(b.records, d.records...)
-	for id, s := range d.states {
-		b.states[id] = s
-	}
+	maps.Copy(b.states, d.states)
 	if d.notes != nil {
 		b.notes = d.notes
 	}

@@ -39,7 +39,7 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		n.d.metrics.late(tier, now.Sub(later(it.due, w.freeAt)))
 	}
 	w.inFlight++
-	w.startedAt = now
+	w.startedAt, w.sending = now, it.ProducedAt
 	n.inFlight.Add(1)
 	attempt := delivery.Attempt{Delivery: it.Delivery, Number: it.Attempts + 1, Endpoint: e.ready}
 	ctx := n.requestContext()

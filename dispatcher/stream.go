@@ -13,7 +13,6 @@ import (
 type stream struct {
 	topic   string
 	records fifo[*kgo.Record]
-	end     int64  // high watermark, as last seen
 	stopped string // why nothing is taken in; "" when it is
 
 	// Shared with the fetcher.
@@ -35,8 +34,7 @@ func (s *stream) arrives(records []*kgo.Record) bool {
 // weight is about what a record holds in memory.
 func weight(r *kgo.Record) int64 { return int64(len(r.Key) + len(r.Value)) }
 
-func (s *stream) fetched(records []*kgo.Record, highWatermark int64) {
-	s.end = highWatermark
+func (s *stream) fetched(records []*kgo.Record) {
 	for _, r := range records {
 		s.records.push(r)
 	}

@@ -17,7 +17,7 @@ import (
 func (w *world) steal(p *process) {
 	w.t.Helper()
 	req := kmsg.NewPtrInitProducerIDRequest()
-	req.TransactionalID = kmsg.StringPtr(transactionalID(p.d.cfg.Group, p.d.instance))
+	req.TransactionalID = new(transactionalID(p.d.cfg.Group, p.d.instance))
 	req.TransactionTimeoutMillis = 30_000
 	resp, err := req.RequestWith(w.t.Context(), w.client)
 	if err == nil {

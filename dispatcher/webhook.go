@@ -18,10 +18,11 @@ type webhook struct {
 	retries   fifo[*item]
 	queue     fifo[*item]
 	inFlight  int
-	startedAt time.Time // when the last request started
-	listed    bool      // it is in the number's ready list
-	notBefore time.Time // a fault of ours: nothing starts before
-	freeAt    time.Time // when it could last take a request again
+	startedAt time.Time   // when the last request started
+	sending   record.Time // when its event was produced
+	listed    bool        // it is in the number's ready list
+	notBefore time.Time   // a fault of ours: nothing starts before
+	freeAt    time.Time   // when it could last take a request again
 
 	// checking: whether the webhook exists is being found out.
 	checking bool

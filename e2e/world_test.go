@@ -64,7 +64,9 @@ func inBubbleOf(t *testing.T, brokers int, script kafkatest.Script, test func(w 
 	if onApache() {
 		t.Skip("it needs the embedded broker; make test runs it")
 	}
-	synctest.Test(t, func(t *testing.T) { test(newWorld(t, kafkatest.Virtual(t, kfake.NumBrokers(brokers)), script, tiers...)) })
+	synctest.Test(t, func(t *testing.T) {
+		test(newWorld(t, kafkatest.Virtual(t, kfake.NumBrokers(brokers)), script, tiers...))
+	})
 }
 
 // world is one pipeline of a test: topics of its own on a cluster, a receiver, and
