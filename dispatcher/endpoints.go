@@ -133,8 +133,7 @@ func (d *Dispatcher) open(id string, value []byte) (record.Endpoint, *delivery.E
 func (n *number) bury(now time.Time, w *webhook) {
 	for w.lane() > 0 {
 		it, _ := w.next()
-		it.queued = false
-		n.flow.lanes.remove(it.bytes)
+		n.unqueued(it)
 		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 	}
 	if w.paused() {
@@ -201,8 +200,7 @@ func (n *number) answer(now time.Time, w *webhook, upTo uint64) {
 	var later []*item
 	for w.lane() > 0 {
 		it, _ := w.next()
-		it.queued = false
-		n.flow.lanes.remove(it.bytes)
+		n.unqueued(it)
 		if it.sequence > upTo {
 			later = append(later, it)
 			continue

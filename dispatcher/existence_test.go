@@ -116,9 +116,47 @@ func TestDeletedWebhook(t *testing.T) {
 			}
 		}
 		a.look(0, func(n *number) {
-			if n.paused != 0 || len(n.webhooks) != 0 || n.flow.lanes != (amount{}) || n.flow.retries != (amount{}) {
-				t.Errorf("still held: %d paused, %d webhooks, lanes %+v, retries %+v", n.paused, len(n.webhooks), n.flow.lanes, n.flow.retries)
+			if n.paused != 0 || len(n.webhooks) != 0 || n.flow.lanes != (amount{}) || n.flow.retries != (amount{}) || n.flow.returned != (amount{}) {
+				t.Errorf("still held: %d paused, %d webhooks, lanes %+v, returned %+v, retries %+v", n.paused, len(n.webhooks), n.flow.lanes, n.flow.returned, n.flow.retries)
 			}
 		})
+	})
+}
+
+// Commands for a webhook whose configuration has not been read yet wait for it, in their order; for one that does not exist they are refused.
+func TestCommandsForANewWebhook(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		a := w.start("a")
+		a.owns(0)
+		a.quiesce()
+		endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
+		a.d.fetch.cl.PauseFetchPartitions(endpoints)
+		w.webhookUnread("w")
+		for _, c := range []record.Command{
+			{ID: "1", Webhook: "w", Action: record.ActionPause},
+			{ID: "2", Webhook: "w", Action: record.ActionResume},
+			{ID: "3", Webhook: "w", Action: record.ActionPause},
+		} {
+			w.produce(&kgo.Record{Topic: w.topo.Commands(), Key: []byte("w"), Value: c.Marshal()})
+		}
+		time.Sleep(10 * time.Second)
+		results := func() (all []string) {
+			for _, r := range w.committed(w.topo.Commands()) {
+				if result, err := record.ParseResult(r.Value); err == nil {
+					all = append(all, result.ID+" "+string(result.Result))
+				}
+			}
+			return all
+		}
+		mustEqual(t, "results before the configuration was read", results(), nil)
+		a.d.fetch.cl.ResumeFetchPartitions(endpoints)
+		w.until("all are done", func() bool { return len(results()) == 3 })
+		mustEqual(t, "results", results(), []string{"1 done", "2 done", "3 done"})
+		if !w.pausedBy("w", record.PauseManual) {
+			t.Errorf("state %+v", w.state("w"))
+		}
+		if r := w.do("nobody", record.ActionPause); r.Result != record.ResultRefused {
+			t.Errorf("a command for nobody: %+v", r)
+		}
 	})
 }

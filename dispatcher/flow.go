@@ -50,13 +50,37 @@ func (a *amount) remove(bytes int) { a.records--; a.bytes -= bytes }
 
 func (a amount) over(records, bytes int) bool { return a.records > records || a.bytes > bytes }
 
-// flow counts what a number holds.
+// flow counts what a number holds. Each kind has a bound of its own: what a dead
+// webhook has due, or was read back for it from parked, must not keep the events of
+// the others out.
 type flow struct {
-	lanes   amount                // in lanes, whatever their origin
-	retries amount                // in the due queue
-	waiting map[time.Duration]int // records in the due queue, by tier
-	aging   fifo[*ticket]         // queued events in the order of their offsets
-	full    time.Time             // since when lanes have been full
+	lanes    amount                // first attempts in lanes
+	returned amount                // in lanes, read back from parked
+	retries  amount                // in the due queue, or due and in a lane
+	waiting  map[time.Duration]int // records in the due queue, by tier
+	aging    fifo[*ticket]         // queued events in the order of their offsets
+	full     time.Time             // since when lanes have been full
+}
+
+// queued and unqueued count an event that comes into a lane, or leaves it.
+func (n *number) queued(it *item) {
+	it.queued = true
+	n.kind(it).add(it.bytes)
+}
+
+func (n *number) unqueued(it *item) {
+	it.queued = false
+	n.kind(it).remove(it.bytes)
+}
+
+func (n *number) kind(it *item) *amount {
+	switch {
+	case it.retry():
+		return &n.flow.retries
+	case it.topic == n.d.topo.Parked():
+		return &n.flow.returned
+	}
+	return &n.flow.lanes
 }
 
 // waits and leaves count the due queue.

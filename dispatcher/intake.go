@@ -151,7 +151,7 @@ func (n *number) arrive(now time.Time, it *item) {
 		return
 	case w.queue.len() >= laneLimit:
 		w.queue.push(it)
-		n.flow.lanes.add(it.bytes)
+		n.queued(it)
 		n.log.Info("lane parked, it was full", "webhook", w.id, "queued", w.queue.len())
 		n.parkQueue(now, w, record.ParkOverflow)
 		return
@@ -159,8 +159,7 @@ func (n *number) arrive(now time.Time, it *item) {
 		w.queue.push(it)
 		n.flow.aging.push(it.ticket)
 	}
-	it.queued = true
-	n.flow.lanes.add(it.bytes)
+	n.queued(it)
 	if !known {
 		n.checkExists(w)
 		return

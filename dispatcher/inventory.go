@@ -88,7 +88,7 @@ func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
 	i := newInventory()
 	i.inFlight = int(n.inFlight.Load())
 	i.paused = n.paused
-	i.bytes = int64(n.flow.lanes.bytes + n.flow.retries.bytes)
+	i.bytes = int64(n.flow.lanes.bytes + n.flow.returned.bytes + n.flow.retries.bytes)
 	maps.Copy(i.waiting, n.flow.waiting)
 	events := n.d.topo.Events()
 	i.backlog = max(0, ends[n.p]-n.out.position(events)) // not yet looked at; counts markers too

@@ -105,8 +105,7 @@ func (n *number) parkQueue(now time.Time, w *webhook, why record.ParkReason) {
 func (n *number) parkAll(now time.Time, w *webhook, all []*item, why record.ParkReason) {
 	var d decision
 	for _, it := range all {
-		it.queued = false
-		n.flow.lanes.remove(it.bytes)
+		n.unqueued(it)
 		if it.topic == n.d.topo.Parked() {
 			n.leaveInParked(w, it)
 			continue
@@ -178,7 +177,7 @@ func (n *number) returning(w *webhook) bool {
 // A webhook whose lane is full drops out of the pass, and joins a later one at its
 // own place.
 func (n *number) readParked(now time.Time) {
-	if n.parked.running || now.Before(n.parked.notBefore) || n.flow.lanes.over(lanesRecords/2, lanesBytes/2) {
+	if n.parked.running || now.Before(n.parked.notBefore) || n.flow.returned.over(lanesRecords/2, lanesBytes/2) {
 		return
 	}
 	from := int64(-1)
@@ -246,7 +245,7 @@ func (n *number) passBatch(b kafka.Batch) bool {
 		if w == nil || !w.parked.inPass || r.Offset < w.parked.cursor {
 			continue
 		}
-		if w.paused() || len(w.parked.loaded) >= drainLane || n.flow.lanes.over(lanesRecords, lanesBytes) {
+		if w.paused() || len(w.parked.loaded) >= drainLane || n.flow.returned.over(lanesRecords, lanesBytes) {
 			w.parked.inPass = false
 			continue
 		}

@@ -14,8 +14,7 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 	if !ok {
 		return false
 	}
-	it.queued = false
-	n.flow.lanes.remove(it.bytes)
+	n.unqueued(it)
 	// Existence and state are looked at before every attempt, not only on arrival.
 	e, known := n.endpoints.get(w.id)
 	switch {
@@ -61,8 +60,7 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 
 // requeue puts an event back at the front of its lane.
 func (n *number) requeue(w *webhook, it *item) {
-	it.queued = true
-	n.flow.lanes.add(it.bytes)
+	n.queued(it)
 	w.putBack(it)
 }
 

@@ -140,9 +140,6 @@ func (t *transactor) write(ctx context.Context, b *batch) error {
 		return fmt.Errorf("adding the group to the transaction: %w", err)
 	}
 	if err := t.commitOffsets(ctx, b); err != nil {
-		if errors.Is(err, kerr.FencedInstanceID) {
-			t.d.fail(t.d.twin())
-		}
 		return fmt.Errorf("committing offsets in the transaction: %w", err)
 	}
 	return t.sameProducer(ctx)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/reenvio/reenvio/dispatcher"
 	"github.com/reenvio/reenvio/e2e/history"
 	"github.com/reenvio/reenvio/internal/kafkatest"
 )
@@ -14,12 +15,34 @@ import (
 // one clock, but two processes on a busy machine look at it one after the other.
 const slack = 250 * time.Millisecond
 
-// crashed notes that a process was killed. It may have begun requests until it
-// was gone.
-func (w *world) crashed(instance string, from, to time.Time) {
+// crash is one process that was killed. It may have begun requests until it was
+// gone.
+type crash struct {
+	history.Incident
+	started time.Time // the process
+}
+
+func (w *world) crashed(p *process, from, to time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.incidents = append(w.incidents, history.Incident{Kind: "crash", Instance: instance, From: from, To: to})
+	w.crashes = append(w.crashes, crash{history.Incident{Kind: "crash", Instance: p.instance, From: from, To: to}, p.started})
+}
+
+// uncommitted is how old the outcomes can have been that a crash has cost: the
+// dispatcher's max_uncommitted, or more where a cycle took longer than that, on a
+// machine with more to do than it can. What a dispatcher has committed last tells.
+func (w *world) uncommitted(attempts []history.Attempt) time.Duration {
+	oldest := dispatcher.Defaults().MaxUncommitted
+	for _, c := range w.crashes {
+		last := c.started
+		for _, a := range attempts {
+			if ended := a.Started.Add(a.Duration); a.Dispatcher == c.Instance && a.Started.Before(c.From) && ended.After(last) {
+				last = ended
+			}
+		}
+		oldest = max(oldest, c.From.Sub(last))
+	}
+	return oldest
 }
 
 // finish waits until every event is finished, stops the dispatchers and proves the
@@ -40,13 +63,17 @@ func (w *world) finish(paused ...string) {
 			w.t.Errorf("the request for %q at %s has a wrong signature: %v", q.EventID, q.Start, q.Signature)
 		}
 	}
-	report := history.Check(history.History{
-		Sent: w.sent, Requests: history.Received(requests), Topics: topics, Incidents: w.incidents,
-		Rules: w.rules, Final: true, Slack: slack,
-	})
+	h := history.History{
+		Sent: w.sent, Requests: history.Received(requests), Topics: topics,
+		Rules: w.rules, Final: true, Slack: slack, Uncommitted: w.uncommitted(topics.Attempts),
+	}
+	for _, c := range w.crashes {
+		h.Incidents = append(h.Incidents, c.Incident)
+	}
+	report := history.Check(h)
 	w.t.Log(report)
-	if len(w.incidents) > 0 {
-		w.t.Log(repeated(requests, w.incidents))
+	if len(w.crashes) > 0 {
+		w.t.Logf("%s; outcomes not committed at a kill were at most %s old", repeated(requests, w.crashes), h.Uncommitted.Round(time.Millisecond))
 	}
 	if err := report.Err(); err != nil {
 		w.t.Fatal(err)
@@ -83,7 +110,7 @@ func (a *attempts) count(webhook string) int {
 
 // repeated tells how many requests each crash had made again: those with a number
 // that came before, and that came between it and the next one.
-func repeated(requests []kafkatest.Request, crashes []history.Incident) string {
+func repeated(requests []kafkatest.Request, crashes []crash) string {
 	type key struct {
 		webhook, id string
 		attempt     int
@@ -93,7 +120,7 @@ func repeated(requests []kafkatest.Request, crashes []history.Incident) string {
 		k := key{q.Webhook, q.EventID, q.Attempt}
 		if seen[k] {
 			// The one before the first that is later; a repeat before all of them is the checker's to find.
-			i, _ := slices.BinarySearchFunc(crashes, q.Start, func(c history.Incident, at time.Time) int { return c.From.Compare(at) })
+			i, _ := slices.BinarySearchFunc(crashes, q.Start, func(c crash, at time.Time) int { return c.From.Compare(at) })
 			of[max(0, i-1)]++
 		}
 		seen[k] = true

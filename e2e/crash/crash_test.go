@@ -82,18 +82,21 @@ type plan []kill
 // drawPlan: most of the dead are started again at once, as supervisors do; some
 // after a while; and some so late that the other one has taken over.
 func drawPlan(rnd *rand.Rand) plan {
+	between := func(least, most time.Duration) time.Duration {
+		return least + time.Duration(rnd.Int64N(int64(most-least)))
+	}
 	downs := make([]time.Duration, 20)
 	for i := range 6 {
-		downs[i] = time.Second + rand.N(2*time.Second)
+		downs[i] = between(time.Second, 3*time.Second)
 		if i < 2 {
-			downs[i] = 11*time.Second + rand.N(3*time.Second)
+			downs[i] = between(11*time.Second, 14*time.Second)
 		}
 	}
 	rnd.Shuffle(len(downs), func(i, j int) { downs[i], downs[j] = downs[j], downs[i] })
 	var p plan
 	for _, down := range downs {
 		p = append(p, kill{
-			after:    time.Duration(rnd.Int64N(int64(4 * time.Second))),
+			after:    between(0, 4*time.Second),
 			instance: []string{"a", "b"}[rnd.IntN(2)],
 			down:     down,
 		})

@@ -2,6 +2,7 @@ package crash_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"github.com/reenvio/reenvio/internal/kafkatest"
 )
 
@@ -21,6 +24,7 @@ type process struct {
 	w        *world
 	instance string
 	cmd      *exec.Cmd
+	started  time.Time
 	log      string        // its file
 	ended    chan struct{} // closed when it has been waited for
 
@@ -33,7 +37,7 @@ func (w *world) start(instance string) *process {
 	w.t.Helper()
 	w.lives++
 	p := &process{
-		w: w, instance: instance, ended: make(chan struct{}),
+		w: w, instance: instance, started: time.Now(), ended: make(chan struct{}),
 		log: filepath.Join(w.dir, fmt.Sprintf("%02d-%s.log", w.lives, instance)),
 	}
 	log, err := os.Create(p.log)
@@ -109,7 +113,7 @@ func (p *process) end(sig os.Signal) {
 func (p *process) kill() time.Time {
 	from := time.Now()
 	p.end(syscall.SIGKILL)
-	p.w.crashed(p.instance, from, time.Now())
+	p.w.crashed(p, from, time.Now())
 	return from
 }
 
@@ -163,12 +167,16 @@ func (w *world) logged(msg string) int {
 	return n
 }
 
-// tellLogs shows the end of every process's log.
-func (w *world) tellLogs() {
-	const shown = 6000
+// tell shows the end of every process's log, and whether a transaction hangs.
+func (w *world) tell() {
+	const shown = 60
 	for _, p := range w.processes {
 		lines := p.lines()
 		lines = lines[max(0, len(lines)-shown):]
 		w.t.Logf("--- dispatcher %s, process %d\n%s", p.instance, p.cmd.Process.Pid, strings.Join(lines, "\n"))
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	transactions, err := kadm.NewClient(w.client).DescribeTransactions(ctx, w.transactionalID("a"), w.transactionalID("b"))
+	w.t.Logf("--- transactions: %+v %v", transactions, err)
 }

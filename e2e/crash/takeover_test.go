@@ -32,12 +32,13 @@ func TestTakeover(t *testing.T) {
 
 func takeover(t *testing.T, kill func(*world, *process) time.Time) {
 	const bound = 15 * time.Second
+	t.Parallel() // most of it is waiting for a session to end
 	w := newWorld(t, failSome)
 	webhooks := w.webhookOfEach()
 	a := w.start("a")
 	w.start("b")
 	before := w.membership("a", "b")
-	stop := w.stream(50*time.Millisecond, webhooks)
+	stop := w.stream(100*time.Millisecond, webhooks)
 	defer stop()
 	w.delivering(before, time.Time{})
 	killed := kill(w, a)
@@ -66,7 +67,7 @@ func (w *world) killInside(p *process) time.Time {
 	}
 	killed := make(chan time.Time)
 	w.cluster.Fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		if end := r.(*kmsg.EndTxnRequest); end.TransactionalID != w.transactionalID(p) || !end.Commit {
+		if end := r.(*kmsg.EndTxnRequest); end.TransactionalID != w.transactionalID(p.instance) || !end.Commit {
 			return nil, nil, false
 		}
 		at := p.kill()
@@ -101,14 +102,14 @@ func (w *world) stopInside(p *process) time.Time {
 	}
 }
 
-func (w *world) transactionalID(p *process) string { return w.group + "-" + p.instance }
+func (w *world) transactionalID(instance string) string { return w.group + "-" + instance }
 
 // holdsOffsets: whether a transaction of p is open, and a consumer that asks for
 // the group's offsets is told to wait for it.
 func (w *world) holdsOffsets(p *process) bool {
 	w.t.Helper()
 	adm := kadm.NewClient(w.client)
-	id := w.transactionalID(p)
+	id := w.transactionalID(p.instance)
 	described, err := adm.DescribeTransactions(w.ctx, id)
 	w.must(err, "describing a transaction")
 	if described[id].State != "Ongoing" {

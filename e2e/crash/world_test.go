@@ -44,11 +44,11 @@ type world struct {
 	lives      int
 	processes  []*process
 
-	mu        sync.Mutex
-	sent      []history.Sent
-	next      map[string]int // of the events of a webhook
-	incidents []history.Incident
-	rules     map[string]history.Rules
+	mu      sync.Mutex
+	sent    []history.Sent
+	next    map[string]int // of the events of a webhook
+	crashes []crash
+	rules   map[string]history.Rules
 }
 
 // limit ends a test that waits for what does not come.
@@ -57,7 +57,7 @@ const limit = 3 * time.Minute
 func newWorld(t *testing.T, script kafkatest.Script) *world {
 	t.Helper()
 	cluster := kafkatest.Start(t)
-	w := &world{t: t, cluster: cluster, dir: t.TempDir(), next: map[string]int{}, rules: map[string]history.Rules{}}
+	w := &world{t: t, cluster: cluster, dir: t.ArtifactDir(), next: map[string]int{}, rules: map[string]history.Rules{}}
 	ctx, stop := context.WithTimeoutCause(t.Context(), limit, errors.New("it took longer than the test's limit"))
 	t.Cleanup(stop)
 	w.ctx, w.fail = context.WithCancelCause(ctx)
@@ -85,11 +85,14 @@ func newWorld(t *testing.T, script kafkatest.Script) *world {
 	w.receiver = cluster.Receiver(t, script)
 	w.attempts = watchAttempts(w, cluster.Client(t, append(options(), attemptsOf(w.topo)...)...))
 	t.Cleanup(func() {
-		for _, p := range w.processes {
-			p.end(syscall.SIGKILL)
-		}
+		last := syscall.SIGKILL
 		if t.Failed() {
-			w.tellLogs()
+			w.tell()
+			last = syscall.SIGQUIT // its stacks go to its log, which `go test -artifacts` keeps
+		}
+		for _, p := range w.processes {
+			_ = p.signal(syscall.SIGCONT)
+			p.end(last)
 		}
 	})
 	return w
@@ -115,7 +118,7 @@ func (w *world) webhook(id string, change func(*record.Endpoint)) {
 // neverPauses is a webhook without automatic pauses.
 func neverPauses(e *record.Endpoint) { e.AutoPauseAfter = new(int) }
 
-// webhookOf makes a webhook of each number and returns their ids by number.
+// webhookOfEach makes a webhook of each number, and returns their ids by number.
 func (w *world) webhookOfEach() []string {
 	w.t.Helper()
 	ids := make([]string, numbers)

@@ -233,6 +233,14 @@ var chainMutations = []mutation{
 		h.Topics.Waiting = without(h.Topics.Waiting, w)
 		return true
 	}},
+	{"the state counts one parked event too few or too many", history.NothingLost, func(h *history.History, pick func(int) int) bool {
+		s := one(h.Topics.States, pick, func(s *history.State) bool { return lastState(h, s) && s.Parked != nil })
+		if s == nil {
+			return false
+		}
+		s.Parked.Count += int64(2*pick(2) - 1)
+		return true
+	}},
 	{"the state forgets what is parked", history.NothingLost, func(h *history.History, pick func(int) int) bool {
 		s := one(h.Topics.States, pick, func(s *history.State) bool { return lastState(h, s) && s.Parked != nil })
 		if s == nil {

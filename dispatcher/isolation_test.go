@@ -1,0 +1,95 @@
+package dispatcher
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// hangs answers nothing until the client leaves.
+func hangs(*kafkatest.Request) kafkatest.Response { return kafkatest.Response{Hang: true} }
+
+// quickly checks that an event of a healthy webhook is delivered at once, whatever the others of its number do.
+func (w *world) quickly(webhook string) {
+	w.t.Helper()
+	began := time.Now()
+	w.send(webhook, 0, 1)
+	w.until("the healthy one is delivered", func() bool { return len(w.receiver.Of(webhook)) == 1 })
+	if took := time.Since(began); took > shedAnyAfter {
+		w.t.Errorf("the healthy one was delivered after %s", took)
+	}
+}
+
+// A webhook fails quickly for a while, thousands of times; then it hangs, and all of that is due.
+func TestDueRetriesKeepNobodyElse(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		const n = lanesRecords + 500
+		w.webhook("dead", neverPauses)
+		w.receiver.Answer("dead", kafkatest.Always(500))
+		w.webhook("healthy")
+		a := w.start("a")
+		a.owns(0)
+		for i := 0; i < n; i += 500 {
+			w.send("dead", i, 500)
+		}
+		w.until("all have failed once", func() bool { return len(w.receiver.Of("dead")) >= n })
+		w.receiver.Answer("dead", hangs)
+		time.Sleep(10 * time.Second)
+		a.look(0, func(nu *number) {
+			if due := nu.webhooks["dead"].retries.len(); due < lanesRecords {
+				t.Errorf("%d retries are due: this test shows nothing", due)
+			}
+		})
+		w.quickly("healthy")
+	})
+}
+
+// Many webhooks are resumed with much parked, and hang.
+func TestReturningEventsKeepNobodyElse(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		const n = lanesRecords/drainLane + 2
+		w.webhook("healthy")
+		a := w.start("a")
+		a.owns(0)
+		for i := range n {
+			id := fmt.Sprintf("dead%d", i)
+			w.webhook(id, neverPauses)
+			w.receiver.Answer(id, hangs)
+			w.do(id, record.ActionPause)
+			w.send(id, 0, drainLane+10)
+		}
+		a.quiesce()
+		for i := range n {
+			w.do(fmt.Sprintf("dead%d", i), record.ActionResume)
+		}
+		time.Sleep(2 * time.Second)
+		w.quickly("healthy")
+	})
+}
+
+// Two webhooks hang with long lanes, not long enough to be parked; another one's parked events return all the same.
+func TestLongLanesDoNotKeepParked(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		a := w.start("a")
+		a.owns(0)
+		w.webhook("w")
+		w.do("w", record.ActionPause)
+		w.send("w", 0, 5)
+		for i := range 2 {
+			id := fmt.Sprintf("dead%d", i)
+			w.webhook(id, neverPauses)
+			w.receiver.Answer(id, hangs)
+			w.send(id, 0, laneLimit-100)
+		}
+		time.Sleep(2 * time.Second)
+		w.do("w", record.ActionResume)
+		began := time.Now()
+		w.until("the parked ones are delivered", func() bool { return len(w.receiver.Of("w")) == 5 })
+		if took := time.Since(began); took > shedAnyAfter {
+			t.Errorf("the parked ones were delivered after %s", took)
+		}
+	})
+}
