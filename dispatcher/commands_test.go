@@ -91,6 +91,15 @@ func TestRefusedCommands(t *testing.T) {
 		if r := w.do("w", record.ActionResume, func(c *record.Command) { c.ExpectVersion = &version }); r.Result != record.ResultDone {
 			t.Errorf("resume at version %d: %+v", version, r)
 		}
+		// Also when the owner still remembers one, because something is on its way.
+		w.receiver.Answer("w", kafkatest.After(10*time.Second, kafkatest.Always(200)))
+		w.send("w", 0, 1)
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+		w.do("w", record.ActionPause)
+		w.do("w", record.ActionResume)
+		if r := w.do("w", record.ActionPause, func(c *record.Command) { c.ExpectVersion = &zero }); r.Result != record.ResultDone {
+			t.Errorf("pause at version 0, again: %+v", r)
+		}
 	})
 }
 

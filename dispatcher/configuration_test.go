@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func TestUnusableConfiguration(t *testing.T) {
 					}
 				}
 				// A person can't lift what the configuration says.
-				if r := w.do("bad", record.ActionResume); r.Result != record.ResultDone {
+				if r := w.do("bad", record.ActionResume); r.Result != record.ResultDone || !strings.Contains(r.Detail, "still paused, by its configuration: config") {
 					t.Errorf("resume: %+v", r)
 				}
 				time.Sleep(time.Minute)
@@ -100,7 +101,9 @@ func TestDisabledWebhook(t *testing.T) {
 		w.send("w", 0, 2)
 		w.until("both are parked", func() bool { return len(w.parked("w")) == 2 })
 		reasons(record.PauseDisabled)
-		w.do("w", record.ActionResume)
+		if r := w.do("w", record.ActionResume); !strings.Contains(r.Detail, "still paused, by its configuration: disabled") {
+			t.Errorf("resume: %+v", r)
+		}
 		reasons(record.PauseDisabled)
 		w.do("w", record.ActionPause)
 		reasons(record.PauseDisabled, record.PauseManual)

@@ -101,8 +101,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		for i := range each {
 			var records []*kgo.Record
-			for _, id := range names {
-				records = append(records, w.event(id, i))
+			for j, id := range names {
+				r := w.event(id, i)
+				r.Value = noise(i*webhooks+j, 500) // a fetch brings some hundreds
+				records = append(records, r)
 			}
 			w.produce(records...)
 		}

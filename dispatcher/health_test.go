@@ -108,8 +108,10 @@ func TestStuckNumber(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		a := w.start("a")
 		a.owns(0)
-		time.Sleep(10 * time.Minute)
-		says(t, "live, idle", a.d.Live())
+		for range 100 {
+			time.Sleep(7 * time.Second)
+			says(t, "live, idle", a.d.Live())
+		}
 		goOn := make(chan struct{})
 		a.number(0).inbox.post(func() { <-goOn })
 		time.Sleep(stuckAfter + time.Minute)

@@ -59,7 +59,15 @@ func TestStreak(t *testing.T) {
 		if got := len(w.receiver.Of("w")); got != 10 || s.ConsecutiveFailures != 10 || s.LastStatus != 500 || s.StreakStartedAt.IsZero() {
 			t.Errorf("%d requests; state %s", got, s.Marshal())
 		}
-		w.receiver.Answer("w", kafkatest.ByAttempt(500, 500, 500, 500, 200))
+		again := make(chan struct{}, 1)
+		w.receiver.Answer("w", func(*kafkatest.Request) kafkatest.Response {
+			select {
+			case again <- struct{}{}:
+				return kafkatest.Response{Status: 500} // the first after the resume
+			default:
+				return kafkatest.Response{Status: 200}
+			}
+		})
 		w.do("w", record.ActionResume)
 		w.until("what is left is delivered", func() bool { return len(w.delivered("w"))+len(w.dead()) == 3 })
 		a.quiesce()

@@ -64,6 +64,42 @@ func TestNewMemberIDBeginsNewLives(t *testing.T) {
 	})
 }
 
+// The same, and the cycle gets its chance between the new id and the assignment that comes with it.
+func TestNoCommitBetweenMemberIDAndAssignment(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a")
+		a.owns(0)
+		a.quiesce()
+		old := a.number(0).member
+		stuck := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+		w.send("w", 0, 1)
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+
+		goOn := make(chan struct{})
+		w.cluster.Fake.ControlKey(int16(kmsg.SyncGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.Fake.DropControl()
+			w.cluster.Fake.SleepControl(func() { <-goOn })
+			return nil, nil, false
+		})
+		w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, TopLevel: true, Err: kerr.UnknownMemberID, When: joinsAs("a")})
+		a.d.group.ForceRebalance()
+		w.until("a has a new member id", func() bool { member, _ := a.d.group.GroupMetadata(); return member != "" && member != old })
+		member, _ := a.d.group.GroupMetadata()
+		commits := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+			return r.(*kmsg.TxnOffsetCommitRequest).MemberID == member
+		}})
+		stuck.Remove()
+		time.Sleep(3 * time.Second)
+		if commits.Hits() > 0 {
+			t.Errorf("%d commits with the new member id, before anything was assigned under it", commits.Hits())
+		}
+		close(goOn)
+		w.until("it is delivered", func() bool { return len(w.delivered("w")) >= 1 })
+		w.oneChain("w")
+	})
+}
+
 // A membership that is lost takes all with it: requests are cut, decisions forgotten, and the same attempt is made again.
 func TestLostMembership(t *testing.T) {
 	inWorld(t, 1, kafkatest.After(3*time.Second, kafkatest.Always(200)), func(t *testing.T, w *world) {

@@ -104,9 +104,11 @@ func TestDrainTimeoutCuts(t *testing.T) {
 	})
 }
 
-// A stop drains, commits, and leaves the group: another takes over at once, and nothing is sent again.
+// A stop drains, commits, and leaves the group: another takes over at once, and
+// nothing is sent again. Its requests outlast the session timeout: drained inside
+// the client's Close, when it heartbeats no more, they would be.
 func TestStop(t *testing.T) {
-	inWorld(t, 2, kafkatest.After(5*time.Second, kafkatest.FailFirst(1)), func(t *testing.T, w *world) {
+	inWorld(t, 2, kafkatest.After(15*time.Second, kafkatest.FailFirst(1)), func(t *testing.T, w *world) {
 		webhooks := w.onEach(2)
 		a := w.start("a")
 		a.owns(0, 1)
@@ -157,6 +159,39 @@ func TestStopWithoutLeaving(t *testing.T) {
 		w.start("a", stay).owns(had)
 		if took := time.Since(again); took > 3*time.Second {
 			t.Errorf("a has its number back after %s", took)
+		}
+	})
+}
+
+// Nothing starts in a drain, also while other requests of the number are still in flight.
+func TestNothingStartsInADrain(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("long")
+		w.receiver.Answer("long", kafkatest.After(20*time.Second, kafkatest.Always(200)))
+		w.webhook("short")
+		w.receiver.Answer("short", kafkatest.After(time.Second, kafkatest.FailFirst(1)))
+		a := w.start("a")
+		a.owns(0)
+		w.send("long", 0, 2)
+		w.send("short", 0, 30)
+		w.until("both are sent to", func() bool { return len(w.receiver.Requests()) >= 2 })
+		time.Sleep(3 * time.Second)
+		stopped := time.Now()
+		a.stop()
+		w.send("short", 30, 1)
+		if err := a.wait(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(stopped); took < 15*time.Second || took > 20*time.Second {
+			t.Errorf("the stop took %s, want as long as the request in flight", took)
+		}
+		for _, r := range w.receiver.Requests() {
+			if r.Start.After(stopped) {
+				t.Errorf("%s was sent %s after the stop", r.EventID, r.Start.Sub(stopped))
+			}
+			if r.Status == 0 {
+				t.Errorf("the request of %s was cut", r.EventID)
+			}
 		}
 	})
 }
