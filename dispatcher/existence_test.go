@@ -4,7 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
@@ -16,9 +18,13 @@ func TestUnknownWebhook(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		a := w.start("a")
 		a.owns(0)
+		asked := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: w.topo.Endpoints(), Observe: true, Count: -1})
 		w.send("w", 0, 2)
 		w.until("both are dead", func() bool { return len(w.dead()) == 2 })
 		a.quiesce()
+		if asked.Hits() < 2 {
+			t.Error("the second event came after the question was asked, and was not asked for again")
+		}
 		for _, d := range w.dead() {
 			if d.Reason != record.WebhookUnknown {
 				t.Errorf("%s died as %s", d.ID, d.Reason)

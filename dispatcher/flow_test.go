@@ -121,7 +121,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		if most > lanesRecords+takeChunk || most < lanesRecords*5/6 {
 			t.Errorf("%d were in lanes, want nearly %d and not much more", most, lanesRecords)
 		}
-		if ahead == 0 || ahead > 2*aheadLimit+fetchBytes/100 {
+		if ahead == 0 || ahead > aheadLimit+2*fetchBytes/500 {
 			t.Errorf("%d were fetched ahead", ahead)
 		}
 		a.quiesce()

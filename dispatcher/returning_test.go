@@ -121,6 +121,11 @@ func TestParkedEventsAreGone(t *testing.T) {
 		w.do("w", record.ActionPause)
 		w.send("w", 0, 10)
 		w.until("they are parked", func() bool { return len(w.parked("w")) == 10 })
+		// The topic ends with somebody else's.
+		w.webhook("other")
+		w.do("other", record.ActionPause)
+		w.send("other", 0, 3)
+		w.until("the others are parked", func() bool { return len(w.parked("other")) == 3 })
 		a.quiesce()
 		if err := w.cluster.Fake.DeleteRecords(w.topo.Parked(), 0, 4); err != nil {
 			t.Fatal(err)

@@ -54,9 +54,9 @@ func (w *world) start(instance string) *process {
 	}
 	w.processes = append(w.processes, p)
 	go func() {
-		err := p.cmd.Wait()
+		_ = p.cmd.Wait()
 		if !p.isWanted() {
-			w.fail(fmt.Errorf("dispatcher %s (process %d) ended by itself: %v", instance, p.cmd.Process.Pid, err))
+			w.fail(fmt.Errorf("dispatcher %s (process %d) ended by itself: %s", instance, p.cmd.Process.Pid, p.cmd.ProcessState))
 		}
 		close(p.ended)
 	}()
@@ -169,7 +169,7 @@ func (w *world) logged(msg string) int {
 
 // tell shows the end of every process's log, and whether a transaction hangs.
 func (w *world) tell() {
-	const shown = 60
+	const shown = 25
 	for _, p := range w.processes {
 		lines := p.lines()
 		lines = lines[max(0, len(lines)-shown):]
