@@ -1,0 +1,201 @@
+package dispatcher
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// All faults together, at random moments, while webhooks are paused and resumed:
+// each event ends once, no chain is doubled, and first attempts keep their order.
+// REENVIO_TEST_SEEDS runs more seeds than the usual ones.
+func TestChaos(t *testing.T) {
+	seeds := 3
+	if n, err := strconv.Atoi(os.Getenv("REENVIO_TEST_SEEDS")); err == nil {
+		seeds = n
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			inWorld(t, 3, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(t *testing.T, w *world) {
+				c := &chaos{w: w, rnd: rand.New(rand.NewPCG(seed, 1)), running: map[string]*process{}, wires: map[string]*wire{}}
+				c.run()
+				c.check()
+			})
+		})
+	}
+}
+
+type chaos struct {
+	w        *world
+	rnd      *rand.Rand
+	webhooks []string
+	sent     int // events of each webhook
+	running  map[string]*process
+	wires    map[string]*wire
+	commands int
+}
+
+func (c *chaos) run() {
+	w := c.w
+	for i := range 9 {
+		id := fmt.Sprintf("w%d", i)
+		c.webhooks = append(c.webhooks, id)
+		if i%2 == 0 {
+			w.webhook(id, neverPauses)
+		} else {
+			w.webhook(id)
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		c.start(name)
+	}
+	for range 40 {
+		for _, id := range c.webhooks {
+			w.send(id, c.sent, 2)
+		}
+		c.sent += 2
+		time.Sleep(time.Duration(c.rnd.IntN(1500)) * time.Millisecond)
+		c.fault()
+	}
+	for name, p := range c.running {
+		p.host.Heal()
+		c.wires[name].heal()
+	}
+	time.Sleep(2 * time.Minute)
+	for _, id := range c.webhooks {
+		for range 20 {
+			w.do(id, record.ActionResume)
+			if s := w.state(id); s.Healthy() {
+				break
+			}
+			time.Sleep(30 * time.Second)
+		}
+	}
+	time.Sleep(2 * time.Minute)
+}
+
+func (c *chaos) start(name string) {
+	line := &wire{}
+	c.wires[name] = line
+	c.running[name] = c.w.start(name, wired(line), func(o *Options) { o.Config.DrainTimeout = 5 * time.Second })
+}
+
+// fault is one thing that goes wrong, or is asked for.
+func (c *chaos) fault() {
+	name := []string{"a", "b", "c"}[c.rnd.IntN(3)]
+	p, line := c.running[name], c.wires[name]
+	once := func(key kmsg.Key, topLevel bool, err *kerr.Error, when func(kmsg.Request) bool) {
+		c.w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, TopLevel: topLevel, Err: err, Count: 1 + c.rnd.IntN(3), When: when})
+	}
+	switch c.rnd.IntN(15) {
+	case 0:
+		once(kmsg.EndTxn, false, kerr.UnknownServerError, nil)
+	case 1:
+		line.loseAnswers(kmsg.EndTxn, 1)
+	case 2:
+		line.loseRequests(kmsg.EndTxn, 1)
+	case 3:
+		line.loseAnswers(kmsg.TxnOffsetCommit, 1)
+	case 4:
+		once(kmsg.TxnOffsetCommit, false, kerr.UnknownServerError, nil)
+	case 5:
+		once(kmsg.Produce, false, kerr.TopicAuthorizationFailed, func(r kmsg.Request) bool { return r.(*kmsg.ProduceRequest).TransactionID != nil })
+	case 6:
+		once(kmsg.Heartbeat, true, kerr.UnknownMemberID, nil)
+	case 7:
+		once(kmsg.JoinGroup, true, kerr.UnknownMemberID, joinsAs(name))
+		p.d.group.ForceRebalance()
+	case 8:
+		c.w.steal(p)
+	case 9:
+		p.host.Cut(c.w.cluster.Brokers...)
+		time.AfterFunc(time.Duration(c.rnd.IntN(25_000))*time.Millisecond, func() { p.host.Heal(c.w.cluster.Brokers...) })
+	case 10:
+		p.host.Heal()
+		p.stop()
+		<-p.ended
+		time.Sleep(time.Duration(c.rnd.IntN(12_000)) * time.Millisecond)
+		c.start(name)
+	case 11:
+		broker := c.rnd.IntN(3)
+		c.w.cluster.KillBroker(c.w.t, broker)
+		time.Sleep(time.Duration(c.rnd.IntN(12_000)) * time.Millisecond)
+		c.w.cluster.StartBroker(c.w.t, broker)
+	default:
+		c.commands++
+		command := record.Command{ID: fmt.Sprint(c.commands), Webhook: c.webhooks[c.rnd.IntN(len(c.webhooks))], Action: record.ActionPause}
+		if c.rnd.IntN(2) == 0 {
+			command.Action = record.ActionResume
+		}
+		c.w.produce(&kgo.Record{
+			Topic: c.w.topo.Commands(), Partition: c.w.topo.PartitionFor(command.Webhook), Key: []byte(command.Webhook), Value: command.Marshal(),
+		})
+	}
+}
+
+func (c *chaos) check() {
+	w := c.w
+	dead := map[string]int{}
+	for _, d := range w.dead() {
+		dead[d.ID]++
+	}
+	results := map[string]int{}
+	for _, r := range w.committed(w.topo.Commands()) {
+		if result, err := record.ParseResult(r.Value); err == nil {
+			results[result.ID]++
+		}
+	}
+	for i := 1; i <= c.commands; i++ {
+		if results[fmt.Sprint(i)] != 1 {
+			w.t.Errorf("command %d has %d results", i, results[fmt.Sprint(i)])
+		}
+	}
+	for _, id := range c.webhooks {
+		w.oneChain(id)
+		ends := dead
+		for _, event := range w.delivered(id) {
+			ends[event]++
+		}
+		for _, event := range eventIDs(id, 0, c.sent) {
+			if ends[event] != 1 {
+				w.t.Errorf("%s has ended %d times", event, ends[event])
+			}
+		}
+		var first []string
+		for _, r := range w.receiver.Of(id) {
+			if r.Nth == 1 {
+				first = append(first, r.EventID)
+			}
+		}
+		mustEqual(w.t, "first attempts of "+id, first, eventIDs(id, 0, c.sent))
+		if s := w.state(id); !s.Healthy() {
+			w.t.Errorf("%s: state %s", id, s.Marshal())
+		}
+	}
+	for name, p := range c.running {
+		for at := range w.topo.Partitions() {
+			if !p.has(at) {
+				continue
+			}
+			p.look(at, func(n *number) {
+				if n.flow.lanes != (amount{}) || n.flow.retries != (amount{}) || n.flow.returned != (amount{}) || n.paused != 0 || len(n.webhooks) != 0 {
+					w.t.Errorf("%s, number %d: still held are %+v %+v %+v, %d webhooks", name, n.p, n.flow.lanes, n.flow.retries, n.flow.returned, len(n.webhooks))
+				}
+			})
+		}
+		if p.d.slots.left() != p.d.cfg.MaxInFlight {
+			w.t.Errorf("%s: %d slots are free, want all", name, p.d.slots.left())
+		}
+	}
+}
