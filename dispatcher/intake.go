@@ -167,10 +167,15 @@ func (n *number) arrive(now time.Time, it *item) {
 	n.makeReady(w)
 }
 
+// roundingUp is how much longer than the delay a due time may lie behind the
+// timestamp of its record: it is rounded up to a millisecond, and the timestamp, at
+// the earliest that of the end of the attempt, is cut to one.
+const roundingUp = 2 * time.Millisecond
+
 // clamp brings a due time read from a record within what the schedule could have
 // produced: one corrupt header must not park a partition for ever.
 func (n *number) clamp(it *item, producedAt time.Time) time.Time {
-	ceiling := n.d.schedule.Ceiling(it.Attempts, n.policy(it.Webhook))
+	ceiling := n.d.schedule.Ceiling(it.Attempts, n.policy(it.Webhook)) + roundingUp
 	// A hop is produced later than the attempt it belongs to, so this is generous to it.
 	return retrytiers.Clamp(it.DueAt.Time, producedAt, ceiling)
 }

@@ -176,6 +176,24 @@ func TestCorruptDueTime(t *testing.T) {
 	})
 }
 
+// The longest delay of the schedule, written at once: the due time is rounded up to
+// a millisecond, the record's timestamp cut to one. It is no corrupt one.
+func TestLongestDueTime(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a")
+		a.owns(0)
+		time.Sleep(time.Until(time.Now().Truncate(time.Millisecond).Add(time.Millisecond + 900*time.Microsecond)))
+		d := record.Delivery{Event: record.Event{Webhook: "w", ID: "longest"}, Key: []byte("w"), Attempts: 1, Source: record.Source{Topic: w.topo.Events()}}
+		d.DueAt = record.NotBefore(time.Now().Add(2200 * time.Millisecond)) // 2 s, and a tenth of it
+		w.produce(d.RetryRecord(w.topo.Retry(2*time.Second), 0))
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+		if at := w.receiver.Of("w")[0].Start; at.Before(d.DueAt.Time) {
+			t.Errorf("it was sent at %s, and was due at %s", at, d.DueAt)
+		}
+	})
+}
+
 // A due time that can't be read is at once, and attempts begin again: bounded, not lost.
 func TestUnreadableWaitingRecord(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
