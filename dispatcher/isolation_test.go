@@ -70,6 +70,38 @@ func TestReturningEventsKeepNobodyElse(t *testing.T) {
 	})
 }
 
+// ... and another one that is resumed after them returns all the same.
+func TestReturningEventsKeepNoParked(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		a := w.start("a")
+		a.owns(0)
+		const n = lanesRecords/2/drainLane + 5
+		for i := range n + 1 {
+			id := fmt.Sprintf("dead%d", i)
+			if i == n {
+				id = "w"
+			} else {
+				w.receiver.Answer(id, hangs)
+			}
+			w.webhook(id, neverPauses)
+			w.do(id, record.ActionPause)
+			w.send(id, 0, drainLane+10)
+		}
+		a.quiesce()
+		for i := range n {
+			w.do(fmt.Sprintf("dead%d", i), record.ActionResume)
+		}
+		time.Sleep(2 * time.Second)
+		w.do("w", record.ActionResume)
+		began := time.Now()
+		w.until("the parked ones are delivered", func() bool { return len(w.receiver.Of("w")) == drainLane+10 })
+		if took := time.Since(began); took > shedAnyAfter {
+			t.Errorf("the parked ones were delivered after %s", took)
+		}
+		mustEqual(t, "sent", ids(w.receiver.Of("w")), eventIDs("w", 0, drainLane+10))
+	})
+}
+
 // Two webhooks hang with long lanes, not long enough to be parked; another one's parked events return all the same.
 func TestLongLanesDoNotKeepParked(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {

@@ -114,7 +114,7 @@ func (n *number) live() {
 	defer func() {
 		n.d.fetch.remove(n)
 		n.d.slots.leave(n)
-		n.cutRequests()
+		n.cut("the number is not ours any more")
 		n.running.Wait()
 		if n.former != nil {
 			<-n.former // whoever comes next waits for all that were before

@@ -32,6 +32,9 @@ func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res d
 		it.FirstAttemptAt = it.LastAttemptAt
 	}
 	it.LastStatus, it.LastError = res.Status, ""
+	if it.topic == n.d.topo.Parked() {
+		w.parked.quick = res.Duration < quickAnswer
+	}
 	if res.Class == delivery.ClassDelivered {
 		n.delivered(now, w, it, e, res)
 		return

@@ -19,8 +19,10 @@ import (
 // of it is parked too.
 
 const (
-	// drainLane is how many events of one webhook are read back at a time.
-	drainLane = 100
+	// drainLane is how many events of one webhook are read back at a time, once it has
+	// answered the first within quickAnswer.
+	drainLane   = 100
+	quickAnswer = time.Second
 	// passBytes is how much one fetch of a pass takes.
 	passBytes = 1 << 20
 	// passRest is the wait after a pass that found nothing: what was just committed
@@ -34,6 +36,17 @@ type parkedPlace struct {
 	loaded  []int64 // in the lane or in flight, ascending
 	unacked int     // parked, but not yet committed
 	inPass  bool
+	quick   bool // the last of what was read back was answered quickly, whatever the answer
+}
+
+// share is how many may be in memory. One is enough where each takes long: what is
+// read back has a bound, and dozens of dead webhooks must not keep the others from
+// returning.
+func (p *parkedPlace) share() int {
+	if p.quick {
+		return drainLane
+	}
+	return 1
 }
 
 // parkedReader is the one reader that a number's returning webhooks share.
@@ -170,7 +183,7 @@ func (n *number) emptied(w *webhook) {
 // returning: whether events of w are to be read back now.
 func (n *number) returning(w *webhook) bool {
 	return w.parkedCount() > int64(len(w.parked.loaded)) &&
-		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= drainLane/2
+		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.parked.share()/2
 }
 
 // readParked begins a pass over the range in which returning webhooks have events.
@@ -245,7 +258,7 @@ func (n *number) passBatch(b kafka.Batch) bool {
 		if w == nil || !w.parked.inPass || r.Offset < w.parked.cursor {
 			continue
 		}
-		if w.paused() || len(w.parked.loaded) >= drainLane || n.flow.returned.over(lanesRecords, lanesBytes) {
+		if w.paused() || len(w.parked.loaded) >= w.parked.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
 			w.parked.inPass = false
 			continue
 		}

@@ -97,7 +97,7 @@ func (n *number) unpause(now time.Time, w *webhook, reasons ...record.PauseReaso
 	if was && !w.paused() {
 		n.paused--
 		w.state.PausedAt = record.Time{}
-		n.parked.active[w] = true
+		n.parked.active[w], w.parked.quick = true, false
 		w.freeAt = now
 		n.log.Info("webhook active again", "webhook", w.id, "parked", w.parkedCount())
 	}
