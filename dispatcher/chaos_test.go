@@ -89,6 +89,9 @@ func (c *chaos) start(name string) {
 	line := &wire{}
 	c.wires[name] = line
 	c.running[name] = c.w.start(name, wired(line), func(o *Options) { o.Config.DrainTimeout = 5 * time.Second })
+	// A network takes time. Without, a client that two brokers send to each other for a partition's leader would ask for ever, and no
+	// time would pass.
+	c.running[name].host.Delay(100*time.Microsecond, c.w.cluster.Brokers...)
 }
 
 // fault is one thing that goes wrong, or is asked for.

@@ -62,3 +62,33 @@ func TestCutOff(t *testing.T) {
 		w.oneChain("slow")
 	})
 }
+
+// A sign of life counts from when it was sent: the coordinator's clock may have started there, and the answer came later.
+func TestLeaseCountsFromSending(t *testing.T) {
+	inWorld(t, 1, kafkatest.After(time.Minute, kafkatest.Always(200)), func(t *testing.T, w *world) {
+		w.webhook("w", func(e *record.Endpoint) { e.Timeout = record.Duration(2 * time.Minute) })
+		a := w.start("a")
+		a.owns(0)
+		a.quiesce()
+		a.host.Delay(400*time.Millisecond, w.cluster.Brokers...)
+		w.send("w", 0, 1)
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+		time.Sleep(5 * time.Second)
+		member, _ := a.d.group.GroupMetadata()
+		for before := time.Duration(0); ; { // until an answer has just come
+			time.Sleep(time.Millisecond)
+			age, _ := a.d.lease.age(member, time.Now())
+			if age < before {
+				break
+			}
+			before = age
+		}
+		a.host.Cut(w.cluster.Brokers...)
+		cut := time.Now()
+		time.Sleep(2 * sessionTimeout)
+		// What had just been answered was sent 800 ms before.
+		if ran := w.receiver.Of("w")[0].End.Sub(cut); ran <= 0 || ran > sessionTimeout-700*time.Millisecond {
+			t.Errorf("the request in flight ended %s after the cut", ran)
+		}
+	})
+}
