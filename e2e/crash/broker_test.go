@@ -13,12 +13,12 @@ import (
 // membership, lose nothing, and have no request made again: there is no incident
 // to explain one. The broker is the one that leads the group.
 func TestBrokerKill(t *testing.T) {
-	w := newWorld(t, failSome)
+	w := newWorld(t, 6, failSome)
 	webhooks := w.webhookOfEach()
 	w.start("a")
 	w.start("b")
 	before := w.membership("a", "b")
-	stop := w.stream(50*time.Millisecond, webhooks)
+	stop := w.stream(100*time.Millisecond, webhooks)
 	defer stop()
 	w.delivering(before, time.Time{})
 	started := w.logged("number started")

@@ -61,7 +61,7 @@ func (w *world) describe() (membership, bool, error) {
 		m.members[*x.InstanceID] = member{x.MemberID, numbers}
 	}
 	m.generation, err = w.generation(m)
-	return m, total == numbers && m.generation >= 0, err
+	return m, total == int(w.topo.Partitions()) && m.generation >= 0, err
 }
 
 // generation finds out which one the group is in. Descriptions don't say, but a

@@ -15,11 +15,11 @@ func TestRestartAtOnce(t *testing.T) {
 		rounds = 6
 		bound  = 3 * time.Second
 	)
-	w := newWorld(t, failSome)
+	w := newWorld(t, 6, failSome)
 	webhooks := w.webhookOfEach()
 	running := map[string]*process{"a": w.start("a"), "b": w.start("b")}
 	before := w.membership("a", "b")
-	stop := w.stream(50*time.Millisecond, webhooks)
+	stop := w.stream(100*time.Millisecond, webhooks)
 	defer stop()
 	w.delivering(before, time.Time{})
 	started := w.logged("number started")

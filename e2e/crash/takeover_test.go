@@ -33,7 +33,7 @@ func TestTakeover(t *testing.T) {
 func takeover(t *testing.T, kill func(*world, *process) time.Time) {
 	const bound = 15 * time.Second
 	t.Parallel() // most of it is waiting for a session to end
-	w := newWorld(t, failSome)
+	w := newWorld(t, 6, failSome)
 	webhooks := w.webhookOfEach()
 	a := w.start("a")
 	w.start("b")

@@ -23,9 +23,6 @@ import (
 	"github.com/reenvio/reenvio/internal/topology"
 )
 
-// numbers is how many partition numbers the dispatchers share: the default.
-const numbers = 12
-
 // world is one pipeline: topics of its own on a cluster, a receiver, dispatcher
 // processes, and all that is needed to prove its history.
 type world struct {
@@ -54,7 +51,7 @@ type world struct {
 // limit ends a test that waits for what does not come.
 const limit = 3 * time.Minute
 
-func newWorld(t *testing.T, script kafkatest.Script) *world {
+func newWorld(t *testing.T, numbers int32, script kafkatest.Script) *world {
 	t.Helper()
 	cluster := kafkatest.Start(t)
 	w := &world{t: t, cluster: cluster, dir: t.ArtifactDir(), next: map[string]int{}, rules: map[string]history.Rules{}}
@@ -121,8 +118,8 @@ func neverPauses(e *record.Endpoint) { e.AutoPauseAfter = new(int) }
 // webhookOfEach makes a webhook of each number, and returns their ids by number.
 func (w *world) webhookOfEach() []string {
 	w.t.Helper()
-	ids := make([]string, numbers)
-	for i, left := 0, numbers; left > 0; i++ {
+	ids := make([]string, w.topo.Partitions())
+	for i, left := 0, len(ids); left > 0; i++ {
 		id := fmt.Sprintf("w%d", i)
 		if p := w.topo.PartitionFor(id); ids[p] == "" {
 			ids[p] = id
