@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/reenvio/reenvio/dispatcher/tracker"
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/tracker"
 )
 
 // slowFirst takes its time over the first request, and then none.

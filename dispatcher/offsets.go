@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/reenvio/reenvio/dispatcher/tracker"
+	"github.com/reenvio/reenvio/internal/tracker"
 )
 
 // committedOffset is what the group has committed for one topic of a number.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/reenvio/reenvio/dispatcher/tracker"
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/tracker"
 )
 
 // Bounds of what a number may have decided and not yet committed. When one is

@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"pgregory.net/rapid"
 
-	"github.com/reenvio/reenvio/dispatcher/tracker"
 	"github.com/reenvio/reenvio/internal/kafka"
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/tracker"
 )
 
 // shelf runs the bookkeeping of a number's parked events against the truth: a

@@ -9,9 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/reenvio/reenvio/dispatcher/tracker"
 	"github.com/reenvio/reenvio/internal/kafka"
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/tracker"
 )
 
 // takeoverAfter is how long a number may be held up by somebody's open
