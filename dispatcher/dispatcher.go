@@ -278,6 +278,10 @@ func (d *Dispatcher) client(name string, more ...kgo.Opt) (*kgo.Client, error) {
 
 // newProducer makes the client that writes transactions.
 func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
+	compressor, err := newCompressor()
+	if err != nil {
+		return nil, err
+	}
 	return d.client("transactions",
 		kgo.TransactionalID(id),
 		kgo.TransactionTimeout(transactionTimeout),
@@ -286,7 +290,7 @@ func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
 		// well; the broker's limit is the one that holds (see produce).
 		kgo.ProducerBatchMaxBytes(64<<20),
 		kgo.BrokerMaxWriteBytes(100<<20),
-		kgo.ProducerBatchCompression(kgo.SnappyCompression()), // the cheapest in CPU, and known everywhere
+		kgo.WithCompressor(compressor),
 		kgo.ProducerLinger(0),
 		kgo.MaxBufferedRecords(1<<20),
 		kgo.UnknownTopicRetries(-1),

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"bytes"
+	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -117,6 +118,27 @@ func TestLargestEvent(t *testing.T) {
 		w.until("it is dead", func() bool { return len(w.dead()) == 1 })
 		if d := w.dead()[0]; d.Reason != record.AttemptsExhausted || !bytes.Equal(d.Value, r.Value) || d.Attempts != 2 {
 			t.Errorf("dead letter %s after %d attempts, %d bytes", d.Reason, d.Attempts, len(d.Value))
+		}
+	})
+}
+
+// An event that is larger than a record may be, and fits only because its producer compressed it well, is retried and
+// buried with its value all the same.
+func TestWellCompressedEvent(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(500), func(t *testing.T, w *world) {
+		w.webhook("w", neverPauses, func(e *record.Endpoint) { e.MaxAttempts = 2 })
+		p := w.start("a")
+		p.owns(0)
+		r := w.event("w", 0)
+		r.Value = []byte(hex.EncodeToString(noise(1, 900<<10))) // gzip halves it, snappy does nothing
+		gzip := w.cluster.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchMaxBytes(4<<20),
+			kgo.ProducerBatchCompression(kgo.GzipCompression().WithLevel(9)))
+		if err := gzip.ProduceSync(t.Context(), r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		w.until("it is dead", func() bool { return len(w.dead()) == 1 })
+		if d := w.dead()[0]; d.Reason != record.AttemptsExhausted || !bytes.Equal(d.Value, r.Value) || d.Attempts != 2 {
+			t.Errorf("dead letter %s after %d attempts, %d bytes: %s", d.Reason, d.Attempts, len(d.Value), d.Message)
 		}
 	})
 }
