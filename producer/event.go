@@ -28,8 +28,8 @@ type Event struct {
 	Source string
 	// Time is when it happened. Default: now.
 	Time time.Time
-	// Expiry is when it is of no use any more (ce_expirytime). Dispatchers do not
-	// look at it yet. Default: never.
+	// Expiry is when it is of no use any more (ce_expirytime): after it the event
+	// ends as a dead letter instead of going out. Default: never.
 	Expiry time.Time
 	// OrderingKey is what has to stay in order within the webhook, for webhooks
 	// whose ordering is by key. Default: none.
@@ -37,7 +37,7 @@ type Event struct {
 	// ContentType is the body's. Default: application/json, set by the dispatcher.
 	ContentType string
 	// Data is the body, sent byte for byte; nil is an event without data, an empty
-	// body. With key and headers at most 1 MiB.
+	// body. With key and headers at most MaxBytes.
 	Data []byte
 	// Traceparent goes on with a trace (W3C Trace Context). Default: none.
 	Traceparent string

@@ -39,11 +39,12 @@ func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-func (w *world) producer(t *testing.T, topic string) *producer.Producer {
+func (w *world) producer(t *testing.T, topic string, opts ...kgo.Opt) *producer.Producer {
 	t.Helper()
 	p, err := producer.New(producer.Options{
 		Brokers: w.Brokers, Topic: topic,
-		Client: []kgo.Opt{kgo.Dialer(w.Dial), kgo.ProducerBatchMaxBytes(100), kgo.RequiredAcks(kgo.LeaderAck())}, // the last two don't count
+		// The second and the third don't count.
+		Client: append([]kgo.Opt{kgo.Dialer(w.Dial), kgo.ProducerBatchMaxBytes(100), kgo.RequiredAcks(kgo.LeaderAck())}, opts...),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -165,10 +166,13 @@ func TestPublishRefuses(t *testing.T) {
 			"illegal webhook": {producer.Event{Webhook: "a/b"}, "webhook id has a byte"},
 			"long webhook":    {producer.Event{Webhook: strings.Repeat("a", 257)}, "257 bytes"},
 			"illegal id":      {producer.Event{Webhook: "crm", ID: "a b"}, "event id has a byte"},
-			"too large":       {producer.Event{Webhook: "crm", Data: make([]byte, 1<<20)}, "the most is 1048576"},
-			"large headers":   {producer.Event{Webhook: "crm", Headers: []producer.Header{{Key: "x", Value: make([]byte, 1<<20)}}}, "the most is 1048576"},
+			"too large":       {producer.Event{Webhook: "crm", Data: make([]byte, 1<<20)}, "the most is 1047552"},
+			"large headers":   {producer.Event{Webhook: "crm", Headers: []producer.Header{{Key: "x", Value: make([]byte, 1<<20)}}}, "the most is 1047552"},
 		} {
 			published, err := p.Publish(t.Context(), c.event)
+			if large := strings.Contains(name, "large"); errors.Is(err, producer.ErrTooLarge) != large {
+				t.Errorf("%s: too large is %t", name, !large)
+			}
 			if !errors.Is(err, producer.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: got %v, want %q in it", name, err, c.want)
 			}
@@ -200,7 +204,7 @@ func TestLargestEvent(t *testing.T) {
 				t.Fatalf("%d bytes: %v", len(e.Data), err)
 			}
 		}
-		if low < 1<<20-1024 {
+		if low < producer.MaxBytes-1024 {
 			t.Errorf("the largest has %d bytes", low)
 		}
 	})
@@ -257,7 +261,7 @@ func TestPublishEndsWithContext(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "may have been written") {
 			t.Errorf("got %v", err)
 		}
-		if published.ID == "" || !strings.Contains(err.Error(), published.ID) {
+		if failure := failureOf(t, err); !failure.MaybeWritten || failure.ID != published.ID || published.ID == "" || !strings.Contains(err.Error(), published.ID) {
 			t.Errorf("got %+v, %v", published, err)
 		}
 	})
@@ -265,6 +269,9 @@ func TestPublishEndsWithContext(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	if _, err := producer.New(producer.Options{}); err == nil || !strings.Contains(err.Error(), "no brokers") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := producer.New(producer.Options{Brokers: []string{"127.0.0.1:9092"}, Timeout: -time.Second}); err == nil || !strings.Contains(err.Error(), "-1s") {
 		t.Errorf("got %v", err)
 	}
 }
