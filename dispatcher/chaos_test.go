@@ -17,7 +17,8 @@ import (
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// All faults together, at random moments, while webhooks are paused and resumed:
+// All faults together, at random moments, while webhooks are paused and resumed,
+// held and released, one by one, by tenant and all:
 // each event ends once, no chain is doubled, and first attempts keep their order.
 // REENVIO_TEST_SEEDS runs more seeds than the usual ones.
 func TestChaos(t *testing.T) {
@@ -51,10 +52,11 @@ func (c *chaos) run() {
 	for i := range 9 {
 		id := fmt.Sprintf("w%d", i)
 		c.webhooks = append(c.webhooks, id)
+		of := tenant(fmt.Sprint("t", i%3))
 		if i%2 == 0 {
-			w.webhook(id, neverPauses)
+			w.webhook(id, of, neverPauses)
 		} else {
-			w.webhook(id)
+			w.webhook(id, of)
 		}
 	}
 	for _, name := range []string{"a", "b", "c"} {
@@ -73,7 +75,12 @@ func (c *chaos) run() {
 		c.wires[name].heal()
 	}
 	time.Sleep(2 * time.Minute)
+	w.release(record.HoldAll, "")
+	for i := range 3 {
+		w.release(record.HoldTenant, fmt.Sprint("t", i))
+	}
 	for _, id := range c.webhooks {
+		w.release(record.HoldWebhook, id)
 		for range 20 {
 			w.do(id, record.ActionResume)
 			if s := w.state(id); s.Healthy() {
@@ -101,7 +108,7 @@ func (c *chaos) fault() {
 	once := func(key kmsg.Key, topLevel bool, err *kerr.Error, when func(kmsg.Request) bool) {
 		c.w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{key}, TopLevel: topLevel, Err: err, Count: 1 + c.rnd.IntN(3), When: when})
 	}
-	switch c.rnd.IntN(15) {
+	switch c.rnd.IntN(20) {
 	case 0:
 		once(kmsg.EndTxn, false, kerr.UnknownServerError, nil)
 	case 1:
@@ -135,15 +142,38 @@ func (c *chaos) fault() {
 		c.w.cluster.KillBroker(c.w.t, broker)
 		time.Sleep(time.Duration(c.rnd.IntN(12_000)) * time.Millisecond)
 		c.w.cluster.StartBroker(c.w.t, broker)
-	default:
-		c.commands++
-		command := record.Command{ID: fmt.Sprint(c.commands), Webhook: c.webhooks[c.rnd.IntN(len(c.webhooks))], Action: record.ActionPause}
-		if c.rnd.IntN(2) == 0 {
-			command.Action = record.ActionResume
-		}
-		c.w.produce(&kgo.Record{
-			Topic: c.w.topo.Commands(), Partition: c.w.topo.PartitionFor(command.Webhook), Key: []byte(command.Webhook), Value: command.Marshal(),
+	case 12, 13, 14:
+		webhook := c.webhooks[c.rnd.IntN(len(c.webhooks))]
+		c.command(webhook, c.w.topo.PartitionFor(webhook), record.Command{Webhook: webhook, Action: c.either(record.ActionPause, record.ActionResume)})
+	case 15, 16:
+		webhook := c.webhooks[c.rnd.IntN(len(c.webhooks))]
+		c.command(webhook, c.w.topo.PartitionFor(webhook), record.Command{
+			Webhook: webhook, Action: c.either(record.ActionHold, record.ActionRelease), Scope: record.HoldWebhook, Value: webhook,
 		})
+	case 17, 18:
+		c.commandAll(record.Command{Action: c.either(record.ActionHold, record.ActionRelease), Scope: record.HoldTenant, Value: fmt.Sprint("t", c.rnd.IntN(3))})
+	default:
+		c.commandAll(record.Command{Action: c.either(record.ActionHold, record.ActionRelease), Scope: record.HoldAll})
+	}
+}
+
+func (c *chaos) either(a, b record.Action) record.Action {
+	if c.rnd.IntN(2) == 0 {
+		return b
+	}
+	return a
+}
+
+// command writes one and does not wait for it.
+func (c *chaos) command(key string, number int32, command record.Command) {
+	c.commands++
+	command.ID = fmt.Sprint(c.commands)
+	c.w.produce(&kgo.Record{Topic: c.w.topo.Commands(), Partition: number, Key: []byte(key), Value: command.Marshal()})
+}
+
+func (c *chaos) commandAll(command record.Command) {
+	for number := range c.w.topo.Partitions() {
+		c.command(record.NumberKey, number, command)
 	}
 }
 
@@ -192,7 +222,7 @@ func (c *chaos) check() {
 				continue
 			}
 			p.look(at, func(n *number) {
-				if n.flow.lanes != (amount{}) || n.flow.retries != (amount{}) || n.flow.returned != (amount{}) || n.paused != 0 || len(n.webhooks) != 0 {
+				if n.flow.lanes != (amount{}) || n.flow.retries != (amount{}) || n.flow.returned != (amount{}) || n.paused != 0 || len(n.webhooks) != 0 || len(n.commands) != 0 || len(n.flying) != 0 {
 					w.t.Errorf("%s, number %d: still held are %+v %+v %+v, %d webhooks", name, n.p, n.flow.lanes, n.flow.retries, n.flow.returned, len(n.webhooks))
 				}
 			})

@@ -24,7 +24,7 @@ const (
 
 // Config is the dispatcher's part of the configuration.
 type Config struct {
-	Group          string        `koanf:"group" doc:"Consumer group, and the beginning of the transactional ids. The same in all dispatchers of one set of topics, and in no others."`
+	Group          string        `koanf:"group" default:"<topics.prefix>dispatcher" doc:"Consumer group, and the beginning of the transactional ids. The same in all dispatchers of one set of topics, and in no others: two sets in one group leave numbers of both without an owner."`
 	Cycle          time.Duration `koanf:"cycle" doc:"How often outcomes are committed. Shorter means fewer requests made again after a crash, and more transactions. 5ms to 5s."`
 	DrainTimeout   time.Duration `koanf:"drain_timeout" doc:"How long requests in flight may still run when a number is given up or the process stops; what runs longer is cut, and made again by the next owner. 0s to 45s. Supervisors must wait 20s longer before they kill."`
 	MaxInFlight    int           `koanf:"max_in_flight" doc:"Requests in flight at once, over all webhooks; each costs a connection and some memory. 1 to 1000000."`
@@ -32,10 +32,13 @@ type Config struct {
 	LeaveOnStop    bool          `koanf:"leave_on_stop" doc:"Leave the group at a clean stop, so that others take over at once. With false the numbers wait for a restart, at most the session timeout of 10s."`
 }
 
-// Defaults are the values of the contract.
+// GroupOf is the group of a set of topics for which the configuration names none.
+func GroupOf(prefix string) string { return prefix + "dispatcher" }
+
+// Defaults are the values of the contract. The group is left empty: it follows
+// from the topics (GroupOf).
 func Defaults() Config {
 	return Config{
-		Group:          "webhooks.dispatcher",
 		Cycle:          100 * time.Millisecond,
 		DrainTimeout:   maxDrain,
 		MaxInFlight:    4096,
@@ -51,9 +54,6 @@ func (c Config) Validate() error {
 		if v < low || v > high {
 			errs = append(errs, fmt.Errorf("dispatcher.%s is %v, but must be between %v and %v", name, v, low, high))
 		}
-	}
-	if c.Group == "" {
-		errs = append(errs, errors.New("dispatcher.group is empty, but a consumer group is needed"))
 	}
 	bound("cycle", c.Cycle, 5*time.Millisecond, 5*time.Second)
 	bound("drain_timeout", c.DrainTimeout, 0, maxDrain)

@@ -14,7 +14,6 @@ func TestConfigBounds(t *testing.T) {
 		key    string // as a person knows it; empty: it is allowed
 		change func(*Config)
 	}{
-		"no group":               {"dispatcher.group", func(c *Config) { c.Group = "" }},
 		"cycle 0":                {"dispatcher.cycle", func(c *Config) { c.Cycle = 0 }},
 		"cycle 4ms":              {"dispatcher.cycle", func(c *Config) { c.Cycle = 4 * time.Millisecond }},
 		"cycle 5ms":              {"", func(c *Config) { c.Cycle = 5 * time.Millisecond }},
@@ -48,7 +47,7 @@ func TestConfigNamesAll(t *testing.T) {
 	if err == nil {
 		t.Fatal("an empty configuration is accepted")
 	}
-	for _, key := range []string{"group", "cycle", "drain_timeout", "max_uncommitted", "max_in_flight"} {
+	for _, key := range []string{"cycle", "drain_timeout", "max_uncommitted", "max_in_flight"} {
 		if !strings.Contains(err.Error(), "dispatcher."+key+" is") {
 			t.Errorf("%v: it does not name dispatcher.%s", err, key)
 		}

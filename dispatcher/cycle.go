@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,9 +81,13 @@ func (c *cycle) run(ctx context.Context) {
 		case <-hurry:
 		}
 		began := time.Now()
-		if c.once(ctx) {
+		switch err := c.once(ctx); {
+		case err == nil:
 			pause = 0
-		} else {
+		case refusedForContent(err): // and replaced: no reason to wait
+			pause = 0
+			ring(c.work)
+		default:
 			pause = min(max(2*pause, c.d.cfg.Cycle), time.Second)
 			ring(c.work)
 		}
@@ -90,8 +95,8 @@ func (c *cycle) run(ctx context.Context) {
 	}
 }
 
-// once commits one batch; false when it failed.
-func (c *cycle) once(ctx context.Context) bool {
+// once commits one batch; the error is why it was not committed.
+func (c *cycle) once(ctx context.Context) error {
 	defer func() {
 		c.mu.Lock()
 		close(c.turn)
@@ -102,7 +107,7 @@ func (c *cycle) once(ctx context.Context) bool {
 	b := c.d.ownership.freeze(cycleID{Instance: c.d.instance, Boot: c.d.boot, N: c.n})
 	if b == nil {
 		c.setFailing(nil) // what could not be committed is lost, or there was nothing
-		return true
+		return nil
 	}
 	began := time.Now()
 	outcome, err := c.d.txn.commit(ctx, b)
@@ -115,7 +120,7 @@ func (c *cycle) once(ctx context.Context) bool {
 		if err != nil && ctx.Err() == nil {
 			c.d.log.Warn("cycle not committed, its records are written again", "cycle", b.id.String(), "result", string(outcome), "error", err)
 		}
-		return false
+		return err
 	}
 	// The frozen pair was accepted: that is a sign of life, from when the cycle began.
 	c.d.renewLease(b.member, began)
@@ -123,7 +128,7 @@ func (c *cycle) once(ctx context.Context) bool {
 		p.n.out.committed()
 		p.n.inbox.post(func() { p.n.landed(p) })
 	}
-	return true
+	return nil
 }
 
 func (c *cycle) setFailing(err error) {
@@ -147,7 +152,17 @@ func (c *cycle) trouble() string {
 func (b *batch) assemble(d *Dispatcher) []*outgoing {
 	var all []*outgoing
 	for _, p := range b.parts {
-		all = append(all, p.records...)
+		for _, r := range p.records {
+			if !r.refused {
+				all = append(all, r)
+			}
+			if r.beside != nil {
+				all = append(all, r.beside)
+			}
+		}
+		for ids := range slices.Chunk(p.recent, record.MaxDeliveredIDs) {
+			all = append(all, &outgoing{rec: record.DeliveredRecord(d.topo.Delivered(), p.n.p, ids)})
+		}
 		for id, s := range p.states {
 			r := &kgo.Record{Topic: d.topo.State(), Partition: p.n.p, Key: []byte(id)}
 			if !s.Healthy() {

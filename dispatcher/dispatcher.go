@@ -20,6 +20,7 @@ import (
 	"github.com/reenvio/reenvio/dispatcher/balancer"
 	"github.com/reenvio/reenvio/dispatcher/delivery"
 	"github.com/reenvio/reenvio/internal/kafka"
+	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/secrets"
 	"github.com/reenvio/reenvio/internal/topology"
 	retrytiers "github.com/reenvio/reenvio/retry-tiers"
@@ -98,6 +99,9 @@ func New(o Options) (*Dispatcher, error) {
 	}
 	if o.Keys == nil {
 		return nil, errors.New("a dispatcher needs a keyset to read the webhooks' secrets: set secrets.keyset_file or secrets.keyset")
+	}
+	if o.Config.Group == "" {
+		o.Config.Group = GroupOf(o.Topology.Prefix())
 	}
 	sender, err := delivery.New(delivery.Options{
 		Egress: o.Egress, Version: o.Version, MaxInFlight: o.Config.MaxInFlight, Dial: o.Transport.Dial,
@@ -278,7 +282,7 @@ func (d *Dispatcher) client(name string, more ...kgo.Opt) (*kgo.Client, error) {
 
 // newProducer makes the client that writes transactions.
 func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
-	compressor, err := newCompressor()
+	compressor, err := kafka.NewCompressor(record.MaxRecordBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,14 @@ func (e *endpoints) deleted(id string) bool {
 
 func (e *endpoint) deleted() bool { return e.value == nil }
 
+// urlHost is where requests go, as far as that can be read.
+func (e *endpoint) urlHost() string {
+	if e.ready != nil {
+		return e.ready.URLHost()
+	}
+	return e.config.URLHost
+}
+
 // put takes a record of the topic; nil: it is nobody's.
 func (e *endpoints) put(r *kgo.Record) *endpoint {
 	e.next = r.Offset + 1
@@ -83,28 +91,42 @@ func (n *number) endpointRecords(now time.Time, records []*kgo.Record) {
 }
 
 // prepare makes an endpoint ready to be sent to, and the webhook's pause reasons
-// config and disabled follow what it says.
+// config and disabled, and whether it is held, follow what it says. Why it can't be
+// used is in the state, for those who can't read our log.
 func (n *number) prepare(now time.Time, w *webhook, e *endpoint) {
-	if !e.read {
-		e.read = true
-		e.config, e.ready, e.err = n.d.open(w.id, e.value)
-		if e.err != nil {
-			n.log.Error("webhook's configuration can't be used", "webhook", w.id, "error", e.err)
-		}
+	n.read(w.id, e)
+	if noted := w.state.SetConfigError(e.err); !n.follow(now, w, record.PauseConfig, e.err != nil) && noted {
+		n.save(now, w)
 	}
-	n.follow(now, w, record.PauseConfig, e.err != nil)
 	if e.err == nil {
 		n.follow(now, w, record.PauseDisabled, !e.config.IsEnabled())
 	}
+	n.followHolds(now, w, e)
 }
 
-func (n *number) follow(now time.Time, w *webhook, reason record.PauseReason, is bool) {
+// read decodes a configuration when it is needed first.
+func (n *number) read(id string, e *endpoint) {
+	if e.read {
+		return
+	}
+	e.read = true
+	e.config, e.ready, e.err = n.d.open(id, e.value)
+	if e.err != nil {
+		n.log.Error("webhook's configuration can't be used", "webhook", id, "error", e.err)
+	}
+}
+
+// follow: true, when that has changed something.
+func (n *number) follow(now time.Time, w *webhook, reason record.PauseReason, is bool) bool {
 	switch {
 	case is && !w.state.HasPause(reason):
 		n.pause(now, w, reason)
+		return true
 	case !is && w.state.HasPause(reason):
 		n.unpause(now, w, reason)
+		return true
 	}
+	return false
 }
 
 // open decodes and decrypts a configuration.
@@ -120,6 +142,13 @@ func (d *Dispatcher) open(id string, value []byte) (record.Endpoint, *delivery.E
 	if err != nil {
 		return sealed, nil, err
 	}
+	// Other writers may have put anything there. Left out is what depends on our own
+	// settings: http is refused with each request, as forbidden addresses are; and
+	// more hops than the CLI allows are slow and nothing else, while a change of
+	// retry.tiers must not pause webhooks.
+	if err := config.Validate(record.Policy{AllowHTTP: true}); err != nil {
+		return sealed, nil, err
+	}
 	// Another order than the configured one would break a promise silently.
 	if o := config.OrderingOr(); o != record.OrderFirstAttempt {
 		return sealed, nil, fmt.Errorf("ordering %q is not supported by this version", o)
@@ -128,17 +157,24 @@ func (d *Dispatcher) open(id string, value []byte) (record.Endpoint, *delivery.E
 	return config, ready, err
 }
 
-// bury ends what waits for a deleted webhook: its lane now, its parked events as
-// they are read, its retries when they are due.
+// bury ends what waits for a deleted webhook: its lane and its retries now, its
+// parked events as they are read. What is in flight ends.
 func (n *number) bury(now time.Time, w *webhook) {
 	for w.lane() > 0 {
 		it, _ := w.next()
 		n.unqueued(it)
 		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 	}
+	for _, it := range n.takeWaiting(func(it *item) bool { return it.Webhook == w.id }) {
+		n.die(now, it, record.WebhookDeleted, deletedWaiting)
+	}
+	if w.discard != nil {
+		n.discardEnds(now, w, refused("the webhook was deleted; its events die as %s", record.WebhookDeleted))
+	}
 	if w.paused() {
 		n.paused--
 	}
+	w.heldBy = nil
 	n.parked.active[w] = true
 	w.state = record.State{Webhook: w.id, Status: record.Active, Parked: w.state.Parked, Version: w.state.Version}
 	n.save(now, w)

@@ -58,3 +58,15 @@ func (q *fifo[T]) each(f func(T)) {
 		f(v)
 	}
 }
+
+// take takes out all that match, in order.
+func (q *fifo[T]) take(match func(T) bool) (taken []T) {
+	for range q.len() {
+		if v, _ := q.pop(); match(v) {
+			taken = append(taken, v)
+		} else {
+			q.push(v)
+		}
+	}
+	return taken
+}

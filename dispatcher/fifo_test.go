@@ -43,6 +43,15 @@ func TestFIFO(t *testing.T) {
 				q.putBack(v)
 				model = slices.Insert(model, 0, v)
 			},
+			"take": func(t *rapid.T) {
+				divisor := rapid.IntRange(2, 20).Draw(t, "divisor")
+				match := func(v int) bool { return v%divisor == 0 }
+				want := slices.DeleteFunc(slices.Clone(model), func(v int) bool { return !match(v) })
+				if got := q.take(match); !slices.Equal(got, want) {
+					t.Fatalf("took %v, want %v", got, want)
+				}
+				model, taken = slices.DeleteFunc(model, match), nil
+			},
 			"": func(t *rapid.T) {
 				if v, ok := q.peek(); ok != (len(model) > 0) || ok && v != model[0] {
 					t.Fatalf("peeked at %d, %v; want the first of %v", v, ok, model)

@@ -16,8 +16,12 @@ const (
 	// spread evenly pauses fetching, and is not parked for being long.
 	lanesRecords = 3_000
 	lanesBytes   = 8 << 20
-	dueRecords   = 50_000 // waiting in the due queue
-	dueBytes     = 16 << 20
+
+	// Of each delay topic, waiting in the due queue; and as many again are due, and in
+	// lanes. A bound of its own for each tier: what waits for an hour must not keep out
+	// what is due in two seconds.
+	dueRecords = 25_000
+	dueBytes   = 8 << 20
 
 	// How long full lanes may keep a number from fetching, while the events of the
 	// others wait in Kafka behind them: then the longest lanes that wait for a slow
@@ -54,12 +58,24 @@ func (a amount) over(records, bytes int) bool { return a.records > records || a.
 // webhook has due, or was read back for it from parked, must not keep the events of
 // the others out.
 type flow struct {
-	lanes    amount                // first attempts in lanes
-	returned amount                // in lanes, read back from parked
-	retries  amount                // in the due queue, or due and in a lane
-	waiting  map[time.Duration]int // records in the due queue, by tier
-	aging    fifo[*ticket]         // queued events in the order of their offsets
-	full     time.Time             // since when lanes have been full
+	lanes    amount                    // first attempts in lanes
+	returned amount                    // in lanes, read back from parked
+	retries  amount                    // in lanes, due
+	waiting  map[time.Duration]*amount // in the due queue, by tier
+	aging    fifo[*ticket]             // queued events in the order of their offsets
+	full     time.Time                 // since when lanes have been full
+	fullDue  time.Time                 // since when due retries have been too many
+	lookedAt time.Time                 // when due retries were last looked at
+}
+
+func (n *number) newFlow() flow {
+	f := flow{waiting: map[time.Duration]*amount{}}
+	for _, topic := range n.d.topics {
+		if tier, ok := n.d.topo.TierOf(topic); ok {
+			f.waiting[tier] = &amount{}
+		}
+	}
+	return f
 }
 
 // queued and unqueued count an event that comes into a lane, or leaves it.
@@ -85,13 +101,11 @@ func (n *number) kind(it *item) *amount {
 
 // waits and leaves count the due queue.
 func (f *flow) waits(tier time.Duration, it *item) {
-	f.waiting[tier]++
-	f.retries.add(it.bytes)
+	f.waiting[tier].add(it.bytes)
 }
 
 func (f *flow) leaves(tier time.Duration, it *item) {
-	f.waiting[tier]--
-	f.retries.remove(it.bytes)
+	f.waiting[tier].remove(it.bytes)
 }
 
 // lower is a limit for what has reached it already: it must fall by a sixth.
@@ -129,6 +143,64 @@ func (n *number) shed(now time.Time) {
 		n.log.Info("lane parked, lanes were full", "webhook", longest.id, "queued", longest.queue.len(), "full_for", fullFor.Round(time.Millisecond).String())
 		n.parkQueue(now, longest, record.ParkOverflow)
 	}
+}
+
+// parkSlowRetries parks lanes whose due retries keep a delay topic from moving on:
+// they lie too far behind its newest record, or there are too many of them all
+// together, most of them in lanes that stand still.
+func (n *number) parkSlowRetries(now time.Time) {
+	full := !n.flow.fullDue.IsZero()
+	switch over := n.flow.retries.over(lower(full, dueRecords), lower(full, dueBytes)); {
+	case !over:
+		n.flow.fullDue = time.Time{}
+	case !full:
+		n.flow.fullDue = now
+	}
+	if now.Sub(n.flow.lookedAt) < time.Second { // it goes through all lanes
+		return
+	}
+	n.flow.lookedAt = now
+	newest := map[string]int64{} // of the topics that are held back
+	for _, topic := range n.d.topics {
+		if _, ok := n.d.topo.TierOf(topic); !ok {
+			continue
+		}
+		if lowest, next := n.out.span(topic); next-lowest > behindLimit {
+			newest[topic] = next
+		}
+	}
+	if len(newest) > 0 {
+		for _, w := range n.webhooks {
+			behind := false
+			w.retries.each(func(it *item) {
+				next, held := newest[it.topic]
+				behind = behind || held && next-it.offset > behindLimit
+			})
+			if behind {
+				n.parkDue(now, w)
+			}
+		}
+	}
+	if n.flow.fullDue.IsZero() || now.Sub(n.flow.fullDue) < shedSlowAfter {
+		return
+	}
+	for n.flow.retries.over(lower(true, dueRecords), lower(true, dueBytes)) {
+		var longest *webhook
+		for _, w := range n.webhooks {
+			if w.slow(now) && w.retries.len() > 0 && (longest == nil || w.retries.len() > longest.retries.len()) {
+				longest = w
+			}
+		}
+		if longest == nil {
+			return
+		}
+		n.parkDue(now, longest)
+	}
+}
+
+func (n *number) parkDue(now time.Time, w *webhook) {
+	n.log.Info("lane parked, its due retries held a delay topic back", "webhook", w.id, "due", w.retries.len())
+	n.parkLane(now, w, record.ParkBehind)
 }
 
 // slow: whether its lane stands still for longer than a quick answer takes.

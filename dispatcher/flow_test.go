@@ -194,6 +194,11 @@ func TestHysteresis(t *testing.T) {
 			t.Errorf("lanes %+v, retries %+v: room for events %v, retries %v; want %v, %v", c.lanes, c.retries, e, r, c.events, c.retry)
 		}
 	}
+	n.flow.retries, *n.flow.waiting[2*time.Second] = amount{}, amount{records: dueRecords + 1}
+	if look(retry) || !look(n.streams[n.d.topo.Retry(4*time.Second)]) {
+		t.Error("what waits in one tier is no bound of its own")
+	}
+	*n.flow.waiting[2*time.Second] = amount{}
 	n.blocked = "something"
 	if look(events) || look(retry) || !look(commands) {
 		t.Error("a number that may not send takes in more, or no commands")

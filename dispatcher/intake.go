@@ -60,7 +60,7 @@ func (n *number) event(now time.Time, r *kgo.Record) {
 	d, err := record.FromEvent(r)
 	it := n.item(d, r)
 	n.guard(it, func() {
-		if d.IDDerived {
+		if d.IDDerived && d.Moved == nil { // a moved one was counted where it lay first
 			n.d.metrics.withoutID.Inc()
 		}
 		switch right := n.d.topo.PartitionFor(d.Webhook); {
@@ -96,6 +96,10 @@ func (n *number) waiting(now time.Time, r *kgo.Record) {
 		if len(d.Repaired) > 0 {
 			n.log.Warn("a waiting record had headers that could not be read", "source", d.Source.String(), "headers", d.Repaired)
 		}
+		if n.endpoints.deleted(it.Webhook) {
+			n.die(now, it, record.WebhookDeleted, deletedWaiting)
+			return
+		}
 		tier, _ := n.d.topo.TierOf(r.Topic)
 		due := n.clamp(it, r.Timestamp)
 		leave, hop := n.d.line.Leave(tier, r.Timestamp, due)
@@ -106,11 +110,12 @@ func (n *number) waiting(now time.Time, r *kgo.Record) {
 	})
 }
 
+const deletedWaiting = "the webhook was deleted while the event waited for its next attempt"
+
 // hop sends a waiting record on to its next delay topic.
 func (n *number) hop(now time.Time, w waiting) {
 	n.guard(w.item, func() {
-		if n.endpoints.deleted(w.item.Webhook) {
-			n.die(now, w.item, record.WebhookDeleted, "the webhook was deleted while the event waited for its next attempt")
+		if n.expire(now, w.item) {
 			return
 		}
 		// As it was clamped: by its own header a corrupt one would be clamped from each
@@ -131,16 +136,19 @@ func (n *number) arrive(now time.Time, it *item) {
 		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 		return
 	}
+	if n.expire(now, it) {
+		return
+	}
 	if known {
 		n.prepare(now, w, e)
 	}
 	switch {
-	case it.topic == n.d.topo.Parked() && w.paused():
+	case it.topic == n.d.topo.Parked() && w.stopped():
 		n.leaveInParked(w, it)
 		return
 	case it.topic == n.d.topo.Parked():
 		w.queue.push(it)
-	case w.paused():
+	case w.stopped():
 		n.park(now, w, it, n.parkReason(w))
 		return
 	case it.retry():

@@ -94,6 +94,67 @@ func TestEventWithoutID(t *testing.T) {
 	})
 }
 
+// One that is moved to its right partition besides is counted once.
+func TestEventWithoutIDInTheWrongPartition(t *testing.T) {
+	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {
+		id := w.onEach(2)[1]
+		a := w.start("a")
+		a.owns(0, 1)
+		r := w.event(id, 0)
+		r.Partition = 0
+		dropHeader(r, "ce_id")
+		w.produce(r)
+		w.until("it is delivered", func() bool { return len(w.delivered(id)) == 1 })
+		if n := a.metric("events_without_id_total"); n != 1 {
+			t.Errorf("%v are counted, want 1", n)
+		}
+	})
+}
+
+// A producer's clock may say anything: events of 1970 and of 2100 are delivered and retried like others, and the latency
+// of none is negative.
+func TestOddTimestamps(t *testing.T) {
+	inWorld(t, 1, kafkatest.FailFirst(1), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a")
+		a.owns(0)
+		for i, at := range []time.Time{time.UnixMilli(1), time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)} {
+			began := time.Now()
+			r := w.event("w", i)
+			r.Timestamp = at
+			w.produce(r)
+			w.until("it is delivered", func() bool { return len(w.delivered("w")) == i+1 })
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("one of %s took %s", at, took)
+			}
+			for _, got := range w.attempts("w")[2*i:] {
+				if !got.ProducedAt.Equal(at) {
+					t.Errorf("produced at %s on record, want %s", got.ProducedAt, at)
+				}
+			}
+			since1970 := time.Since(time.UnixMilli(0)).Seconds()
+			if got := a.latency(); got < since1970-60 || got > since1970 {
+				t.Errorf("a latency of %v s in all, want the %v since 1970 and none since 2100", got, since1970)
+			}
+		}
+	})
+}
+
+// latency is the sum of delivery_latency_seconds.
+func (p *process) latency() float64 {
+	p.w.t.Helper()
+	families, err := p.registry.Gather()
+	if err != nil {
+		p.w.t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == namespace+"_delivery_latency_seconds" {
+			return f.GetMetric()[0].GetHistogram().GetSampleSum()
+		}
+	}
+	return 0
+}
+
 // A null value is an event without data: an empty body, and null in every topic.
 func TestNullValue(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(500), func(t *testing.T, w *world) {

@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -14,10 +13,11 @@ type inventory struct {
 	bytes, parked, backlog  int64
 	oldest                  time.Duration
 	waiting, overdue        map[time.Duration]int // by tier
+	stopped                 map[string]int        // topics that are not taken in, by reason
 }
 
 func newInventory() inventory {
-	return inventory{waiting: map[time.Duration]int{}, overdue: map[time.Duration]int{}}
+	return inventory{waiting: map[time.Duration]int{}, overdue: map[time.Duration]int{}, stopped: map[string]int{}}
 }
 
 // inventory asks every number, each in its own goroutine's time. A number that
@@ -82,6 +82,9 @@ func (i *inventory) add(a inventory) {
 	for tier, n := range a.overdue {
 		i.overdue[tier] += n
 	}
+	for why, n := range a.stopped {
+		i.stopped[why] += n
+	}
 }
 
 func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
@@ -89,15 +92,23 @@ func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
 	i.inFlight = int(n.inFlight.Load())
 	i.paused = n.paused
 	i.bytes = int64(n.flow.lanes.bytes + n.flow.returned.bytes + n.flow.retries.bytes)
-	maps.Copy(i.waiting, n.flow.waiting)
+	for tier, waiting := range n.flow.waiting {
+		i.waiting[tier] = waiting.records
+		i.bytes += int64(waiting.bytes)
+	}
+	for _, s := range n.streams {
+		if s.told != "" {
+			i.stopped[s.told]++
+		}
+	}
 	events := n.d.topo.Events()
-	i.backlog = max(0, ends[n.p]-n.out.position(events)) // not yet looked at; counts markers too
+	i.backlog = max(0, ends[n.p]-max(n.streams[events].looked, n.out.position(events))) // not yet looked at; counts markers too
 	for _, w := range n.webhooks {
 		i.parked += w.parkedCount()
 		if w.lane() > 0 {
 			i.lanes++
 		}
-		if !w.paused() { // what waits for a person is no work for more dispatchers
+		if !w.stopped() { // what waits for a person is no work for more dispatchers
 			i.backlog += int64(w.queue.len()-len(w.parked.loaded)) + w.parkedCount()
 		}
 		if w.inFlight > 0 {
@@ -113,6 +124,8 @@ func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
 			i.oldest = max(i.oldest, now.Sub(it.ProducedAt.Time))
 		}
 	}
-	i.backlog = max(0, i.backlog)
+	if i.backlog = max(0, i.backlog); n.heldAll() != nil {
+		i.backlog = 0
+	}
 	return i
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
 )
@@ -53,6 +55,33 @@ func TestInventory(t *testing.T) {
 		}
 		if got := a.metric("backlog"); got < 8 {
 			t.Errorf("backlog is %v, want the 8 that are queued, at least", got)
+		}
+	})
+}
+
+// The backlog is what is to be done: markers, and what an upstream service has aborted, are none of it once they were seen.
+func TestBacklogEnds(t *testing.T) {
+	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {
+		id := w.onEach(2)[1]
+		a := w.start("a")
+		a.owns(0, 1)
+		upstream := w.cluster.Client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("upstream"))
+		if err := upstream.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := upstream.ProduceSync(t.Context(), w.event(id, 0), w.event(id, 1)).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		if err := upstream.EndTransaction(t.Context(), kgo.TryAbort); err != nil {
+			t.Fatal(err)
+		}
+		moved := w.event(id, 2)
+		moved.Partition = 0
+		w.produce(moved)
+		w.until("it is delivered", func() bool { return len(w.delivered(id)) == 1 })
+		a.quiesce()
+		if got := a.metric("backlog"); got != 0 {
+			t.Errorf("backlog is %v, and nothing is to be done", got)
 		}
 	})
 }

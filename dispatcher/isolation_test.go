@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/control"
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
 )
@@ -123,5 +126,75 @@ func TestLongLanesDoNotKeepParked(t *testing.T) {
 		if took := time.Since(began); took > shedAnyAfter {
 			t.Errorf("the parked ones were delivered after %s", took)
 		}
+	})
+}
+
+// What waits for an hour keeps nobody's retry of two seconds out.
+func TestLongTierKeepsNoShortOne(t *testing.T) {
+	inWorld(t, 1, kafkatest.FailFirst(1), func(t *testing.T, w *world) {
+		tiers := append(w.topo.Tiers(), time.Hour)
+		w.topo = w.cluster.Topology(t, 1, tiers...)
+		w.cluster.CreateTopics(t, w.topo)
+		w.control = control.New(w.client, w.options, w.topo, w.keys)
+		w.webhook("big", neverPauses, func(e *record.Endpoint) { e.Schedule = []record.Duration{record.Duration(time.Hour)} })
+		w.webhook("other")
+		a := w.start("a", func(o *Options) { o.Retry.Tiers = append(o.Retry.Tiers, "1h") })
+		a.owns(0)
+		for i := range dueBytes/1_000_000 + 3 {
+			r := w.event("big", i)
+			r.Value = noise(i, 1_000_000)
+			w.produce(r)
+		}
+		w.until("the big ones have failed", func() bool { return len(w.receiver.Of("big")) == dueBytes/1_000_000+3 })
+		time.Sleep(time.Minute)
+		a.look(0, func(n *number) {
+			if n.streams[w.topo.Retry(time.Hour)].stopped == "" {
+				t.Error("the long tier has room: this test shows nothing")
+			}
+		})
+		if got := a.metric("intake_stopped", "its due queue is full"); got != 1 {
+			t.Errorf("intake_stopped is %v, want 1", got)
+		}
+		w.send("other", 0, 1)
+		time.Sleep(10 * time.Second)
+		if sent := len(w.receiver.Of("other")); sent != 2 {
+			t.Errorf("%d requests, want the second after 2 s", sent)
+		}
+	})
+}
+
+// Thousands of due retries that take long, of one webhook, let the delay topic move on for the others.
+func TestSlowRetriesKeepNobodyElse(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("slow", neverPauses, func(e *record.Endpoint) { e.Timeout = record.Duration(time.Minute) })
+		w.receiver.Answer("slow", kafkatest.After(40*time.Second, kafkatest.Always(200)))
+		w.webhook("other")
+		a := w.start("a")
+		a.owns(0)
+		offset := int64(0)
+		waiting := func(webhook string, n int) {
+			var all []*kgo.Record
+			for range n {
+				d := record.Delivery{
+					Event: record.Event{Webhook: webhook, ID: fmt.Sprint(webhook, offset)}, Key: []byte(webhook), Attempts: 1,
+					Source: record.Source{Topic: w.topo.Events(), Offset: offset},
+				}
+				offset++
+				all = append(all, d.RetryRecord(w.topo.Retry(2*time.Second), 0))
+			}
+			w.produce(all...)
+		}
+		waiting("slow", 1000)
+		const rounds, each = 30, 1000
+		for range rounds {
+			waiting("other", each)
+			time.Sleep(2 * time.Second)
+		}
+		w.until("the retries of the other one have gone out", func() bool { return len(w.receiver.Of("other")) == rounds*each })
+		a.look(0, func(n *number) {
+			if n.webhooks["slow"].parkedCount() == 0 {
+				t.Error("nothing of the slow one is parked: this test shows nothing")
+			}
+		})
 	})
 }

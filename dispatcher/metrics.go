@@ -28,7 +28,7 @@ type metrics struct {
 	misrouted prometheus.Counter
 
 	owned, lease, inFlight, slots, lanes, buffered, backlog, oldest, paused, parked *prometheus.Desc
-	waiting, overdue                                                                *prometheus.Desc
+	waiting, overdue, stopped                                                       *prometheus.Desc
 }
 
 const namespace = "reenvio"
@@ -70,6 +70,7 @@ func newMetrics(d *Dispatcher, registry prometheus.Registerer) *metrics {
 		paused:   state("webhooks_paused", "Paused webhooks of the owned numbers."),
 		parked:   state("parked_records", "Parked events of the owned numbers."),
 		waiting:  state("retry_waiting", "Retries in the due queue, by tier.", "tier"),
+		stopped:  state("intake_stopped", "Topic-partitions of which nothing has been taken in for 10 s and more, by the bound that is reached.", "reason"),
 		overdue:  state("retry_overdue", "Retries that are due and have not started, by tier.", "tier"),
 	}
 	// From the start, so that an alert sees the first of a kind as an increase.
@@ -117,7 +118,7 @@ func (m *metrics) attempt(a record.Attempt, reason string) {
 
 // Describe is prometheus.Collector.
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.owned, m.lease, m.inFlight, m.slots, m.lanes, m.buffered, m.backlog, m.oldest, m.paused, m.parked, m.waiting, m.overdue} {
+	for _, d := range []*prometheus.Desc{m.owned, m.lease, m.inFlight, m.slots, m.lanes, m.buffered, m.backlog, m.oldest, m.paused, m.parked, m.waiting, m.overdue, m.stopped} {
 		to <- d
 	}
 }
@@ -146,6 +147,9 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.parked, float64(sum.parked))
 	for tier, n := range sum.waiting {
 		gauge(m.waiting, float64(n), topology.TierName(tier))
+	}
+	for why, n := range sum.stopped {
+		gauge(m.stopped, float64(n), why)
 	}
 	for tier, n := range sum.overdue {
 		gauge(m.overdue, float64(n), topology.TierName(tier))

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/reenvio/reenvio/internal/record"
 	retrytiers "github.com/reenvio/reenvio/retry-tiers"
 )
@@ -43,20 +41,23 @@ type number struct {
 	inFlight     atomic.Int32
 
 	// Owned by the goroutine.
-	draining     bool
-	drained      chan struct{} // closed when draining and nothing is in flight
-	running      sync.WaitGroup
-	sequence     uint64
-	webhooks     map[string]*webhook
-	ready        fifo[*webhook] // lanes that may have something to start
-	endpoints    endpoints
-	due          retrytiers.Queue[waiting]
-	parked       parkedReader
-	notes        record.NumberState
-	heldCommands map[string][]*kgo.Record // by webhook: whether it exists is being found out
-	flow         flow
-	paused       int // webhooks that are paused
-	blocked      string
+	draining  bool
+	drained   chan struct{} // closed when draining and nothing is in flight
+	running   sync.WaitGroup
+	sequence  uint64
+	webhooks  map[string]*webhook
+	ready     fifo[*webhook] // lanes that may have something to start
+	endpoints endpoints
+	due       retrytiers.Queue[waiting]
+	parked    parkedReader
+	notes     record.NumberState
+	commands  map[string]*commandLine // by webhook: what waits or runs
+	tests     []order                 // that wait for their start
+	flying    map[*item]bool          // events in flight
+	flow      flow
+	paused    int       // webhooks that are paused
+	freeAt    time.Time // when everything was released last
+	blocked   string
 }
 
 // item is one event on its way, in the hands of its number.
@@ -69,6 +70,8 @@ type item struct {
 	*ticket            // its place in a lane
 	decided  bool      // where it goes is settled
 	due      time.Time // monotonic, of a retry; zero otherwise
+	able     time.Time // of a retry that has started: when it could at the earliest
+	skip     *order    // in flight: it dies when its request ends, unless that delivers it
 }
 
 // ticket is what is remembered of an item's place when the item itself must not be
@@ -187,6 +190,7 @@ func (n *number) turn(now time.Time) time.Duration {
 	}
 	n.blocked = n.whyBlocked(now)
 	n.leaveDue(now)
+	n.startTests(now)
 	n.startReady(now) // first what is here: it makes room
 	n.takeIn(now)
 	n.startReady(now)
@@ -223,6 +227,15 @@ func (n *number) leaveDue(now time.Time) {
 			n.guard(w.item, func() { n.arrive(now, w.item) })
 		}
 	}
+}
+
+// takeWaiting takes those that match out of the due queue.
+func (n *number) takeWaiting(match func(*item) bool) (items []*item) {
+	for _, w := range n.due.Take(func(w waiting) bool { return w.item != nil && match(w.item) }) {
+		n.flow.leaves(w.tier, w.item)
+		items = append(items, w.item)
+	}
+	return items
 }
 
 // drain stops starting, and waits until nothing is in flight; what runs longer
@@ -286,6 +299,9 @@ func (n *number) whyBlocked(now time.Time) string {
 		return "the number is not ours any more"
 	case !n.d.lease.holds(n.member, now):
 		return "the group has not acknowledged us for " + leaseTime.String()
+	}
+	if h := n.heldAll(); h != nil {
+		return "everything is held by hand" + since(h)
 	}
 	return n.out.full(now, n.d.cfg.MaxUncommitted)
 }

@@ -23,10 +23,28 @@ type outgoing struct {
 	rec *kgo.Record
 	// instead makes the records that are tried, one after the other, when the
 	// broker refuses rec for its content (too large). Empty: rec is small by
-	// construction.
+	// construction; refused all the same, it is left out.
 	instead []func() *kgo.Record
+	refused bool
+	// dies makes the record that tells of the death, when rec is replaced by a dead
+	// letter; beside is that record then. Nil: what tells of it was decided with rec.
+	dies   func() *kgo.Record
+	beside *outgoing
 	// landed is called in the number's goroutine once rec is committed.
 	landed func(*outgoing)
+}
+
+// replace is for a record that the broker has refused. false: it is left out.
+func (o *outgoing) replace() bool {
+	if len(o.instead) == 0 {
+		o.refused = true
+		return false
+	}
+	if o.dies != nil {
+		o.beside, o.dies = &outgoing{rec: o.dies()}, nil
+	}
+	o.rec, o.instead = o.instead[0](), o.instead[1:]
+	return true
 }
 
 // outbox holds what a number has decided until a transaction has committed it,
@@ -44,6 +62,7 @@ type outbox struct {
 	records  []*outgoing
 	states   map[string]record.State // by webhook: only the latest is written
 	notes    *record.NumberState
+	recent   []record.DeliveredID        // just delivered
 	trackers map[string]*tracker.Tracker // by topic
 	answered map[string]bool             // topics whose begin a person has named: committed, so that it is asked once
 	bytes    int
@@ -63,6 +82,7 @@ type part struct {
 	records []*outgoing
 	states  map[string]record.State
 	notes   *record.NumberState
+	recent  []record.DeliveredID
 	offsets map[string]tracker.Snapshot
 	bytes   int
 	since   time.Time
@@ -80,6 +100,7 @@ type decision struct {
 	done    []place // the records that it completes
 	states  map[string]record.State
 	notes   *record.NumberState
+	recent  []record.DeliveredID // what it delivers
 }
 
 func (b *outbox) decide(now time.Time, d decision) {
@@ -90,6 +111,7 @@ func (b *outbox) decide(now time.Time, d decision) {
 	}
 	b.records = append(b.records, d.records...)
 	maps.Copy(b.states, d.states)
+	b.recent = append(b.recent, d.recent...)
 	if d.notes != nil {
 		b.notes = d.notes
 	}
@@ -124,6 +146,14 @@ func (b *outbox) position(topic string) int64 {
 	return b.trackers[topic].Position()
 }
 
+// span is the lowest offset of topic that is not complete, and one after the newest
+// record received.
+func (b *outbox) span(topic string) (lowest, next int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.trackers[topic].Offset(), b.trackers[topic].Position()
+}
+
 // freeze takes all that is decided; nil when there is nothing to commit.
 func (b *outbox) freeze() *part {
 	b.step.Lock()
@@ -145,8 +175,8 @@ func (b *outbox) freeze() *part {
 	if _, ok := offsets[b.carrier]; !ok {
 		offsets[b.carrier] = b.trackers[b.carrier].Snapshot()
 	}
-	p := &part{records: b.records, states: b.states, notes: b.notes, offsets: offsets, bytes: b.bytes, since: b.since}
-	b.records, b.states, b.notes, b.bytes, b.since = nil, map[string]record.State{}, nil, 0, time.Time{}
+	p := &part{records: b.records, states: b.states, notes: b.notes, recent: b.recent, offsets: offsets, bytes: b.bytes, since: b.since}
+	b.records, b.states, b.notes, b.recent, b.bytes, b.since = nil, map[string]record.State{}, nil, nil, 0, time.Time{}
 	b.frozen = p
 	return p
 }
@@ -178,6 +208,7 @@ func (b *outbox) aborted() {
 	if b.notes == nil {
 		b.notes = p.notes
 	}
+	b.recent = append(p.recent, b.recent...)
 	b.bytes += p.bytes
 	if !p.since.IsZero() {
 		b.since = p.since

@@ -21,10 +21,13 @@ func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res d
 		return
 	case delivery.ClassOurs:
 		n.log.Warn("request failed for a reason of ours, trying again", "webhook", w.id, "event", it.ID, "error", res.Detail)
-		n.hold(now, w, time.Second)
+		n.postpone(now, w, time.Second)
 		n.backToLane(now, w, it)
 		return
 	case delivery.ClassDelivered, delivery.ClassFailed, delivery.ClassPermanent, delivery.ClassGone:
+	}
+	if !n.d.options.Attempts.ResponseExcerpts {
+		res.Excerpt = ""
 	}
 	it.Attempts++
 	it.LastAttemptAt = record.At(res.StartedAt)
@@ -46,9 +49,11 @@ func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res d
 // backToLane returns an event whose request told nothing.
 func (n *number) backToLane(now time.Time, w *webhook, it *item) {
 	switch parked := it.topic == n.d.topo.Parked(); {
-	case w.paused() && parked:
+	case it.skip != nil:
+		n.die(now, it, record.Discarded, skippedBy(it.skip.Command))
+	case w.stopped() && parked:
 		n.leaveInParked(w, it)
-	case w.paused():
+	case w.stopped():
 		n.park(now, w, it, n.parkReason(w))
 	default:
 		n.requeue(w, it)
@@ -66,12 +71,13 @@ func (n *number) delivered(now time.Time, w *webhook, it *item, e *endpoint, res
 	a := n.attempt(it, e, res)
 	a.Outcome, a.Next = record.Delivered, record.NextNone
 	if !it.ProducedAt.IsZero() {
-		n.d.metrics.latency.Observe(res.StartedAt.Add(res.Duration).Sub(it.ProducedAt.Time).Seconds())
+		// A producer may have written a time to come: a sum that shrinks would look like a restart.
+		n.d.metrics.latency.Observe(max(0, res.StartedAt.Add(res.Duration).Sub(it.ProducedAt.Time).Seconds()))
 	}
 	n.settle(now, w, it, a, res.Failure, nil)
 	if w.state.ConsecutiveFailures > 0 {
 		w.state.ConsecutiveFailures, w.state.StreakStartedAt = 0, record.Time{}
-		w.state.LastStatus, w.state.LastError = res.Status, ""
+		n.answered(w, res.Status, "")
 		n.save(now, w)
 	}
 }
@@ -83,7 +89,7 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 			w.state.StreakStartedAt = it.LastAttemptAt
 		}
 		w.state.ConsecutiveFailures++
-		w.state.LastStatus, w.state.LastError = res.Status, it.LastError
+		n.answered(w, res.Status, it.LastError)
 	}
 
 	var pauseFor record.PauseReason
@@ -103,7 +109,12 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		reason := deathReason(res)
 		n.settle(now, w, it, a, res.Failure, n.deadLetter(it, n.death(now, reason, it.LastError, e, &res)))
 		n.d.metrics.dead.WithLabelValues(string(reason)).Inc()
-	case w.paused() || pauseFor != "":
+	case it.skip != nil:
+		a.Outcome, a.Next = record.Dead, record.NextNone
+		message := skippedBy(it.skip.Command) + "; its last attempt: " + it.LastError
+		n.settle(now, w, it, a, res.Failure, n.deadLetter(it, n.death(now, record.Discarded, message, e, &res)))
+		n.d.metrics.dead.WithLabelValues(string(record.Discarded)).Inc()
+	case w.stopped() || pauseFor != "":
 		// It goes before what its pause will park: it was sent first.
 		a.Outcome, a.Next = record.Failed, record.NextParked
 		it.DueAt = record.Time{}
@@ -124,6 +135,14 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		n.pause(now, w, pauseFor)
 	case !deleted:
 		n.save(now, w)
+	}
+}
+
+// answered notes the last answer, unless there is something of more weight: why the
+// configuration, which has changed meanwhile, can't be used.
+func (n *number) answered(w *webhook, status int, problem string) {
+	if !w.state.HasPause(record.PauseConfig) {
+		w.state.LastStatus, w.state.LastError = status, problem
 	}
 }
 
@@ -188,7 +207,7 @@ func (n *number) attempt(it *item, e *endpoint, res delivery.Result) record.Atte
 	a.URLHost, a.ResponseExcerpt = e.ready.URLHost(), res.Excerpt
 	if it.retry() {
 		a.DueAt = it.DueAt
-		a.LatenessMS = max(0, res.StartedAt.Sub(it.due).Milliseconds())
+		a.LatenessMS = max(0, res.StartedAt.Sub(it.able).Milliseconds())
 	}
 	return a
 }
@@ -224,6 +243,7 @@ func (n *number) logAttempt(w *webhook, it *item, a record.Attempt) {
 
 func (n *number) policy(webhook string) retrytiers.Policy {
 	if e, ok := n.endpoints.get(webhook); ok && !e.deleted() {
+		n.read(webhook, e)
 		return n.policyOf(e)
 	}
 	return retrytiers.Policy{}

@@ -87,6 +87,7 @@ func (n *number) parkedLanded(w *webhook, o *outgoing) {
 		n.parked.end = max(n.parked.end, o.rec.Offset+1)
 		p.Last = max(p.Last, o.rec.Offset)
 	}
+	n.discardLanded(w)
 	n.emptied(w)
 	n.save(time.Now(), w)
 	n.forget(w)
@@ -145,6 +146,9 @@ func (n *number) leaveInParked(w *webhook, it *item) {
 	w.parked.inPass = false
 	w.parked.cursor = min(w.parked.cursor, it.offset)
 	w.parked.unload(it.offset)
+	if d := w.discard; d != nil && it.offset < d.at { // it is looked at once more
+		d.at, d.kept = w.parked.cursor, false
+	}
 }
 
 func (p *parkedPlace) unload(offset int64) {
@@ -182,7 +186,7 @@ func (n *number) emptied(w *webhook) {
 
 // returning: whether events of w are to be read back now.
 func (n *number) returning(w *webhook) bool {
-	return w.parkedCount() > int64(len(w.parked.loaded)) &&
+	return w.discard == nil && w.parkedCount() > int64(len(w.parked.loaded)) &&
 		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.parked.share()/2
 }
 
@@ -195,7 +199,7 @@ func (n *number) readParked(now time.Time) {
 	}
 	from := int64(-1)
 	for w := range n.parked.active {
-		if w.paused() || w.parkedCount() == 0 {
+		if w.stopped() || w.parkedCount() == 0 {
 			delete(n.parked.active, w)
 			continue
 		}
@@ -258,7 +262,7 @@ func (n *number) passBatch(b kafka.Batch) bool {
 		if w == nil || !w.parked.inPass || r.Offset < w.parked.cursor {
 			continue
 		}
-		if w.paused() || len(w.parked.loaded) >= w.parked.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
+		if w.stopped() || len(w.parked.loaded) >= w.parked.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
 			w.parked.inPass = false
 			continue
 		}
@@ -281,8 +285,7 @@ func (n *number) passBatch(b kafka.Batch) bool {
 
 // returned brings one parked record back into its lane.
 func (n *number) returned(now time.Time, w *webhook, r *kgo.Record) {
-	d, err := record.FromWaiting(r)
-	it := n.item(d, r)
+	it, err := n.parkedItem(r)
 	w.parked.loaded = append(w.parked.loaded, r.Offset)
 	n.guard(it, func() {
 		if err != nil {

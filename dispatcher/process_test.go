@@ -46,7 +46,6 @@ func (w *world) startQuietly(instance string, change ...func(*Options)) *process
 		Version: "test", Log: quiet().With("instance", instance), Registry: registry,
 		Transport: Transport{Dial: host.Dial},
 	}
-	o.Config.Group = w.topo.Prefix() + "dispatcher"
 	o.Kafka.InstanceID, o.Kafka.Dial = instance, host.Dial
 	for _, c := range change {
 		c(&o)

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"slices"
 	"time"
 
 	"github.com/reenvio/reenvio/dispatcher/delivery"
@@ -26,7 +27,10 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 		return false
 	}
-	if n.prepare(now, w, e); w.paused() { // pausing has parked the rest of the lane
+	if n.expire(now, it) {
+		return false
+	}
+	if n.prepare(now, w, e); w.stopped() { // stopping has parked the rest of the lane
 		if it.topic != n.d.topo.Parked() {
 			n.park(now, w, it, n.parkReason(w))
 		} else {
@@ -35,11 +39,13 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		return false
 	}
 	if tier, ok := n.d.topo.TierOf(it.topic); ok && it.retry() {
-		n.d.metrics.late(tier, now.Sub(later(it.due, w.freeAt)))
+		it.able = latest(it.due, w.freeAt, n.freeAt)
+		n.d.metrics.late(tier, now.Sub(it.able))
 	}
 	w.inFlight++
 	w.startedAt, w.sending = now, it.ProducedAt
 	n.inFlight.Add(1)
+	n.flying[it] = true
 	attempt := delivery.Attempt{Delivery: it.Delivery, Number: it.Attempts + 1, Endpoint: e.ready}
 	ctx := n.requestContext()
 	n.running.Go(func() {
@@ -50,7 +56,9 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 			w.inFlight--
 			w.freeAt = now
 			n.inFlight.Add(-1)
+			delete(n.flying, it)
 			n.guard(it, func() { n.outcome(now, w, it, e, result) })
+			n.skipEnds(now, it, result.Class == delivery.ClassDelivered)
 			n.makeReady(w)
 			n.forget(w)
 		})
@@ -64,16 +72,13 @@ func (n *number) requeue(w *webhook, it *item) {
 	w.putBack(it)
 }
 
-// later is the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
+// latest is the latest of some times.
+func latest(times ...time.Time) (t time.Time) {
+	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// hold makes the lane wait, after a fault of ours.
-func (n *number) hold(now time.Time, w *webhook, wait time.Duration) {
+// postpone makes the lane wait, after a fault of ours.
+func (n *number) postpone(now time.Time, w *webhook, wait time.Duration) {
 	w.notBefore = now.Add(wait)
 	n.due.Push(w.notBefore, 0, waiting{wake: w})
 }

@@ -122,3 +122,24 @@ func TestCutByTheLeaseIsSentAgain(t *testing.T) {
 		w.oneChain("w")
 	})
 }
+
+// What waits by a webhook's own schedule is due by it after a restart too, when the configuration is not needed for anything else yet.
+func TestScheduleAfterRestart(t *testing.T) {
+	inWorld(t, 1, kafkatest.FailFirst(1), func(t *testing.T, w *world) {
+		w.webhook("w", func(e *record.Endpoint) { e.Schedule = []record.Duration{record.Duration(time.Minute)} })
+		a := w.start("a")
+		a.owns(0)
+		w.send("w", 0, 1)
+		w.until("it has failed", func() bool { return len(w.attempts("w")) == 1 })
+		a.quiesce()
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Fatal(err)
+		}
+		w.start("b").owns(0)
+		w.until("it is tried again", func() bool { return len(w.receiver.Of("w")) == 2 })
+		if all := w.receiver.Of("w"); all[1].Start.Sub(all[0].End) < time.Minute {
+			t.Errorf("it was tried again after %s, want a minute", all[1].Start.Sub(all[0].End))
+		}
+	})
+}

@@ -51,9 +51,14 @@ func (n *number) restore() error {
 	return nil
 }
 
-// followEndpoints makes the restored states follow what became of their webhooks
-// while nobody owned them: deleted, mended, enabled again.
+// followEndpoints makes the states follow what became of the webhooks while nobody
+// owned them: deleted, mended, enabled again, disabled.
 func (n *number) followEndpoints(now time.Time) {
+	for id, e := range n.endpoints.entries {
+		if record.EndpointDisabled(e.value) {
+			n.prepare(now, n.webhook(id), e)
+		}
+	}
 	for id, w := range n.webhooks {
 		e, known := n.endpoints.get(id)
 		switch {
@@ -74,9 +79,10 @@ func (n *number) reset() {
 	n.webhooks = map[string]*webhook{}
 	n.endpoints = endpoints{entries: map[string]*endpoint{}}
 	n.parked = parkedReader{active: map[*webhook]bool{}}
-	n.flow = flow{waiting: map[time.Duration]int{}}
+	n.flow = n.newFlow()
 	n.notes = record.NumberState{}
-	n.heldCommands = map[string][]*kgo.Record{}
+	n.commands, n.tests = map[string]*commandLine{}, nil
+	n.flying = map[*item]bool{}
 	n.paused = 0
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/internal/record"
 )
 
 // stream is one topic of a number: what was fetched of it and not yet looked at.
@@ -14,6 +16,9 @@ type stream struct {
 	topic   string
 	records fifo[*kgo.Record]
 	stopped string // why nothing is taken in; "" when it is
+	since   time.Time
+	told    string // what an operator was told of it
+	looked  int64  // one after the last that was taken in, markers too
 
 	// Shared with the fetcher.
 	ahead      atomic.Int64 // records fetched and not yet taken in
@@ -47,16 +52,14 @@ func (n *number) takeIn(now time.Time) {
 		for s.records.len() > 0 {
 			chunk := s.chunk()
 			why := n.noRoom(now, s, chunk)
-			if (why == "") != (s.stopped == "") {
-				n.log.Debug("taking in stopped or goes on", "topic", topic, "reason", why)
-			}
-			if s.stopped = why; why != "" {
+			if n.stops(now, s, why); why != "" {
 				break
 			}
 			for range chunk {
 				r, _ := s.records.pop()
 				s.ahead.Add(-1)
 				s.aheadBytes.Add(-weight(r))
+				s.looked = r.Offset + 1
 				n.take(now, r)
 			}
 		}
@@ -64,9 +67,33 @@ func (n *number) takeIn(now time.Time) {
 			n.d.fetch.release(n, s)
 		}
 	}
+	if n.heldAll() != nil { // nothing is slow that may not start
+		n.flow.full = time.Time{}
+		return
+	}
 	n.parkBehind(now)
 	n.shed(now)
+	n.parkSlowRetries(now)
 }
+
+// stops notes why nothing is taken in of a topic. A bound that is hit for longer is
+// said once.
+func (n *number) stops(now time.Time, s *stream, why string) {
+	switch {
+	case why == "" && s.told != "":
+		n.log.Info("a topic is taken in again", "topic", s.topic, "after", now.Sub(s.since).Round(time.Second).String())
+		s.told = ""
+	case why != "" && s.stopped == "":
+		s.since = now
+	case why != "" && n.blocked == "" && s.told == "" && now.Sub(s.since) >= stoppedLong:
+		n.log.Warn("a topic is not taken in, a bound is reached", "topic", s.topic, "reason", why, "since", record.At(s.since).String())
+		s.told = why
+	}
+	s.stopped = why
+}
+
+// stoppedLong is how long a topic may stand still at a bound before it is said.
+const stoppedLong = 10 * time.Second
 
 // chunk is what is taken in next.
 func (s *stream) chunk() []*kgo.Record { return s.records.front(takeChunk) }
@@ -86,8 +113,13 @@ func (n *number) noRoom(now time.Time, s *stream, chunk []*kgo.Record) string {
 		return "too much of it is half done"
 	case s.topic == n.d.topo.Events() && n.flow.lanes.over(lower(stopped, lanesRecords), lower(stopped, lanesBytes)):
 		return "the lanes are full"
-	case s.topic != n.d.topo.Events() && n.flow.retries.over(lower(stopped, dueRecords), lower(stopped, dueBytes)):
-		return "the due queue is full"
+	case s.topic == n.d.topo.Events():
+		return ""
+	case n.flow.retries.over(lower(stopped, dueRecords), lower(stopped, dueBytes)):
+		return "too many retries are due"
+	}
+	if tier, ok := n.d.topo.TierOf(s.topic); ok && n.flow.waiting[tier].over(lower(stopped, dueRecords), lower(stopped, dueBytes)) {
+		return "its due queue is full"
 	}
 	return ""
 }

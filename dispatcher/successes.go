@@ -7,11 +7,14 @@ import (
 
 // Attempts is the part of the configuration under attempts.
 type Attempts struct {
-	Successes string `koanf:"successes" doc:"Which deliveries get a record in the attempts topic: all, sampled (one in 100, by event id) or off. Failed attempts always get one."`
+	Successes        string `koanf:"successes" doc:"Which deliveries get a record in the attempts topic: all, sampled (one in 100, by event id) or off. Failed attempts always get one."`
+	ResponseExcerpts bool   `koanf:"response_excerpts" doc:"Keep the beginning of an endpoint's answer (up to 512 bytes, sanitised) with a failed attempt and with a dead letter. Switch it off where endpoints answer with what must not lie in a topic."`
 }
 
 // DefaultAttempts is what applies when nothing is configured.
-func DefaultAttempts() Attempts { return Attempts{Successes: string(successesAll)} }
+func DefaultAttempts() Attempts {
+	return Attempts{Successes: string(successesAll), ResponseExcerpts: true}
+}
 
 // Validate checks the choice.
 func (a Attempts) Validate() error {

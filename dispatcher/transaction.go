@@ -175,21 +175,31 @@ const roundBytes = 1 << 20
 // produce writes the records in rounds, of which each holds at most one batch a
 // partition: kgo would fill a batch beyond the topics' limit, since it counts
 // before compression and single records may be large.
+//
+// A record that the broker refuses for its content ends the transaction, and has a
+// replacement in the next one. Which record of a batch it was is not known: then
+// each is written alone, all of them, so that the refused ones cost two failed
+// transactions together and not one each.
 func (t *transactor) produce(ctx context.Context, records []*outgoing) error {
 	limit := roundBytes
 	if t.wary {
-		limit = 0 // each record alone, so that one refused for its content is known
+		limit = 0
 	}
+	var refused error
 	for len(records) > 0 {
 		round, rest := split(records, limit)
-		if err := t.produceRound(ctx, round); err != nil {
+		err := t.produceRound(ctx, round)
+		if err != nil && !(t.wary && refusedForContent(err)) {
 			t.wary = refusedForContent(err)
 			return err
+		}
+		if err != nil {
+			refused = err
 		}
 		records = rest
 	}
 	t.wary = false
-	return nil
+	return refused
 }
 
 // split takes what fits into one round, and leaves the rest in order.
@@ -215,8 +225,7 @@ func split(records []*outgoing, limit int) (round, rest []*outgoing) {
 }
 
 // produceRound waits for each record's own acknowledgement: a flush tells nothing
-// of single records, and kgo would commit those that succeeded. A record refused
-// for its content is replaced for the next cycle.
+// of single records, and kgo would commit those that succeeded.
 func (t *transactor) produceRound(ctx context.Context, records []*outgoing) error {
 	var (
 		wg    sync.WaitGroup
@@ -236,13 +245,21 @@ func (t *transactor) produceRound(ctx context.Context, records []*outgoing) erro
 			if first == nil || kafka.IsFenced(err) {
 				first = fmt.Errorf("writing to %s/%d: %w", r.rec.Topic, r.rec.Partition, err)
 			}
-			if refusedForContent(err) && len(r.instead) > 0 && (t.wary || record.Size(r.rec) > roundBytes) {
-				r.rec, r.instead = r.instead[0](), r.instead[1:]
+			if refusedForContent(err) && (t.wary || record.Size(r.rec) > roundBytes) {
+				t.replace(r)
 			}
 		})
 	}
 	wg.Wait()
 	return first
+}
+
+// replace takes what is to be written instead of a refused record; where there is
+// nothing left, nothing: a record that is written again and again would stop all.
+func (t *transactor) replace(o *outgoing) {
+	if !o.replace() {
+		t.d.log.Error("a record was refused and is left out", "topic", o.rec.Topic, "number", o.rec.Partition, "key", string(o.rec.Key), "bytes", record.Size(o.rec))
+	}
 }
 
 func refusedForContent(err error) bool {

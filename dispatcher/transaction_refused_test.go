@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +54,7 @@ func TestRefusedRecord(t *testing.T) {
 		p.quiesce()
 
 		w.counts("small", 4, 4, 2)
-		w.counts("big", 5, 5, 2)
+		w.counts("big", 5, 6, 2) // one tells of the death
 		w.oneChain("small")
 		w.oneChain("big")
 		dead := w.dead()
@@ -62,6 +64,75 @@ func TestRefusedRecord(t *testing.T) {
 		if d := dead[0]; d.Reason != record.TooLarge || d.ID != eventID("big", 1) || d.Attempts != 1 || !bytes.Equal(d.Value, big.Value) {
 			t.Errorf("dead letter %s of %s after %d attempts, %d bytes", d.Reason, d.ID, d.Attempts, len(d.Value))
 		}
+		for i, a := range w.attempts("big") {
+			if told := a.Outcome == record.Dead && strings.HasPrefix(a.Error, "too_large: "); told != (a.EventID == eventID("big", 1) && a.Attempt == 0) {
+				t.Errorf("attempt record %d of %s: %s, %s", i, a.EventID, a.Outcome, a.Error)
+			}
+		}
+		if n := p.metric("dlq_records_total"); n != 1 {
+			t.Errorf("%v dead letters are counted, want 1", n)
+		}
+	})
+}
+
+// The largest record that the events topic takes has no room for the header of a move: in the wrong partition it dies, with
+// all that it had.
+func TestLargestEventInTheWrongPartition(t *testing.T) {
+	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {
+		id := w.onEach(2)[1]
+		r := w.event(id, 0)
+		r.Partition = 0
+		setHeader(r, "x-own", "kept")
+		r.Value = noise(1, 5000)
+		behind := w.event(id, 1)
+		behind.Partition = 0
+		w.produce(r, behind)
+		w.limit(w.topo.Events(), 5000)
+		p := w.start("a")
+		w.until("the next is delivered", func() bool { return len(w.delivered(id)) == 1 })
+		p.quiesce()
+		dead := w.dead()
+		if len(dead) != 1 {
+			t.Fatalf("%d dead letters, want 1", len(dead))
+		}
+		if d := dead[0]; d.Reason != record.TooLarge || !strings.Contains(d.Message, "wrong partition") || !bytes.Equal(d.Value, r.Value) || !slices.EqualFunc(d.Headers, r.Headers, sameHeader) {
+			t.Errorf("it died as %s: %s; %d bytes, headers %s", d.Reason, d.Message, len(d.Value), d.Headers)
+		}
+		if all := w.attempts(id); len(all) != 2 || all[0].Outcome != record.Dead || all[0].EventID != eventID(id, 0) {
+			t.Errorf("its death is on record as %+v", all)
+		}
+	})
+}
+
+func sameHeader(a, b kgo.RecordHeader) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) }
+
+// Many refused records cost a few failed cycles together, not some each: nobody waits for them for long.
+func TestRefusedRecordsTogether(t *testing.T) {
+	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {
+		ids := w.onEach(2, neverPauses)
+		w.receiver.Answer(ids[0], kafkatest.Always(500))
+		p := w.start("a")
+		p.owns(0, 1)
+		p.quiesce()
+		w.limit(w.topo.Retry(2*time.Second), 4000)
+		const n = 50
+		for i := range n {
+			r := w.event(ids[0], i)
+			r.Value = noise(i, 5000)
+			w.produce(r)
+		}
+		longest := time.Duration(0)
+		for i := range 60 {
+			sent := time.Now()
+			w.send(ids[1], i, 1)
+			w.until("the other one's event is delivered", func() bool { return len(w.delivered(ids[1])) == i+1 })
+			longest = max(longest, time.Since(sent))
+		}
+		w.until("all that is refused is dead", func() bool { return len(w.dead()) == n })
+	if longest > 3*time.Second {
+			t.Errorf("an event of another webhook waited %s, through %v aborted cycles", longest, p.metric("cycles_total", "aborted"))
+		}
+		w.oneChain(ids[0])
 	})
 }
 
@@ -87,7 +158,7 @@ func TestRefusedDeadLetter(t *testing.T) {
 				t.Errorf("%s died as %s", d.ID, d.Reason)
 			}
 		}
-		if i := indexOf(dead, eventID("w", 0)); i < 0 || len(dead[i].Value) != 0 || !bytes.Contains([]byte(dead[i].Message), []byte(dead[i].Source.String())) {
+		if i := indexOf(dead, eventID("w", 0)); i < 0 || len(dead[i].Value) != 0 || dead[i].ValueDropped != 5000 || !bytes.Contains([]byte(dead[i].Message), []byte(dead[i].Source.String())) {
 			t.Errorf("the dead letter of the large event: %+v", dead)
 		}
 		if len(w.dead()) != 2 || p.d.cycle.trouble() != "" {

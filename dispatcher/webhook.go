@@ -26,6 +26,9 @@ type webhook struct {
 
 	// checking: whether the webhook exists is being found out.
 	checking bool
+	// heldBy is the hold of its tenant or host that concerns it.
+	heldBy  *record.Hold
+	discard *discard // what a command does to its parked events
 
 	parked parkedPlace
 }
@@ -41,7 +44,7 @@ func (n *number) webhook(id string) *webhook {
 
 // forget drops a webhook of which there is nothing to hold.
 func (n *number) forget(w *webhook) {
-	if w.lane() == 0 && w.inFlight == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 {
+	if w.lane() == 0 && w.inFlight == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 && w.discard == nil {
 		delete(n.webhooks, w.id)
 	}
 }
@@ -53,7 +56,7 @@ func (w *webhook) paused() bool { return w.state.Status == record.Paused }
 // startable: whether the next of the lane may start, as far as the webhook goes.
 // One in flight is what first_attempt order means.
 func (w *webhook) startable(now time.Time) bool {
-	return w.lane() > 0 && w.inFlight == 0 && !w.paused() && !w.checking && !now.Before(w.notBefore)
+	return w.lane() > 0 && w.inFlight == 0 && !w.stopped() && !w.checking && !now.Before(w.notBefore)
 }
 
 func (w *webhook) next() (*item, bool) {
@@ -82,8 +85,7 @@ func (n *number) pause(now time.Time, w *webhook, reason record.PauseReason) {
 		w.state.PausedAt = record.At(now)
 		n.log.Warn("webhook paused", "webhook", w.id, "reason", string(reason), "consecutive_failures", w.state.ConsecutiveFailures)
 	}
-	w.state.AddPause(reason)
-	n.parkLane(now, w, n.parkReason(w))
+	n.stopOrGo(now, w, func() { w.state.AddPause(reason) })
 	n.save(now, w)
 }
 
@@ -91,14 +93,14 @@ func (n *number) pause(now time.Time, w *webhook, reason record.PauseReason) {
 // parked goes out first.
 func (n *number) unpause(now time.Time, w *webhook, reasons ...record.PauseReason) {
 	was := w.paused()
-	for _, r := range reasons {
-		w.state.RemovePause(r)
-	}
+	n.stopOrGo(now, w, func() {
+		for _, r := range reasons {
+			w.state.RemovePause(r)
+		}
+	})
 	if was && !w.paused() {
 		n.paused--
 		w.state.PausedAt = record.Time{}
-		n.parked.active[w], w.parked.quick = true, false
-		w.freeAt = now
 		n.log.Info("webhook active again", "webhook", w.id, "parked", w.parkedCount())
 	}
 	n.save(now, w)
@@ -107,8 +109,10 @@ func (n *number) unpause(now time.Time, w *webhook, reasons ...record.PauseReaso
 // parkReason is what a record parked now says of its webhook.
 func (n *number) parkReason(w *webhook) record.ParkReason {
 	switch {
-	case !w.paused():
+	case !w.stopped():
 		return record.ParkOverflow
+	case !w.paused():
+		return record.ParkHold
 	case slices.Equal(w.state.PauseReasons, []record.PauseReason{record.PauseConfig}):
 		return record.ParkConfig
 	}

@@ -1,6 +1,10 @@
 package retrytiers
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Queue holds what is not due yet, and gives the earliest due first; of equal due times the one that came first. A queue
 // in the order of arrival would make each record wait for the latest one before it, since jitter and hops mix them up.
@@ -86,6 +90,24 @@ func (q *Queue[T]) sink() {
 		q.heap[i], q.heap[least] = q.heap[least], q.heap[i]
 		i = least
 	}
+}
+
+// Take takes out all items that match, those that are due first before the others.
+func (q *Queue[T]) Take(match func(T) bool) (taken []T) {
+	// What is in order is a heap.
+	slices.SortFunc(q.heap, func(a, b entry[T]) int { return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.seq, b.seq)) })
+	kept := q.heap[:0]
+	for _, e := range q.heap {
+		if match(e.item) {
+			taken = append(taken, e.item)
+			q.bytes -= int64(e.bytes)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	clear(q.heap[len(kept):])
+	q.heap = kept
+	return taken
 }
 
 // Len is the number of items.

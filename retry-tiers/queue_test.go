@@ -19,7 +19,19 @@ func TestQueue(t *testing.T) {
 		var q Queue[int]
 		var list []item
 		for n := range rapid.IntRange(1, 300).Draw(t, "steps") {
-			if rapid.IntRange(0, 2).Draw(t, "push") > 0 {
+			if divisor := rapid.IntRange(2, 20).Draw(t, "take"); divisor < 4 {
+				match := func(n int) bool { return n%divisor == 0 }
+				var want []int
+				for _, it := range list {
+					if match(it.n) {
+						want = append(want, it.n)
+					}
+				}
+				list = slices.DeleteFunc(list, func(it item) bool { return match(it.n) })
+				if got := q.Take(match); !slices.Equal(got, want) {
+					t.Fatalf("took %v, want %v", got, want)
+				}
+			} else if rapid.IntRange(0, 2).Draw(t, "push") > 0 {
 				it := item{
 					due:   time.Unix(rapid.Int64Range(0, 20).Draw(t, "due"), 0), // many ties
 					bytes: rapid.IntRange(0, 1000).Draw(t, "bytes"),

@@ -2,7 +2,9 @@ package delivery
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -22,6 +24,40 @@ type Egress struct {
 func (e Egress) Validate() error {
 	_, err := newEgressRules(e)
 	return err
+}
+
+// Forbids says why the rule lets no request to a URL through, as far as that can
+// be told without resolving its host; nil: nothing is known against it. The rule
+// is applied to the address of each connection, whatever this has said before.
+func (e Egress) Forbids(rawURL string) error {
+	rules, err := newEgressRules(e)
+	if err != nil {
+		return err
+	}
+	var to Endpoint
+	if err := to.setURL(rawURL); err != nil {
+		return nil // it is told by those who read the endpoint
+	}
+	host, portText, err := net.SplitHostPort(to.address)
+	if err != nil {
+		return nil
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil {
+		return nil
+	}
+	exempt, err := rules.host(host, uint16(port))
+	if err != nil {
+		return err
+	}
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
+		host = "127.0.0.1"
+	}
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return nil
+	}
+	return rules.address(netip.AddrPortFrom(addr, uint16(port)), exempt)
 }
 
 // egressRules answer two questions: may this host be asked for, and may this

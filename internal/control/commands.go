@@ -47,31 +47,40 @@ func (c *Control) Do(ctx context.Context, cmd record.Command) (record.Result, er
 	if err := record.ValidWebhookID(cmd.Webhook); err != nil {
 		return record.Result{}, err
 	}
+	return c.do(ctx, c.cl, c.topo.PartitionFor(cmd.Webhook), cmd.Webhook, named(cmd))
+}
+
+// named gives a command its id and time, where it has none.
+func named(cmd record.Command) record.Command {
 	if cmd.ID == "" {
 		cmd.ID = rand.Text()
 	}
 	if cmd.At.IsZero() {
 		cmd.At = record.At(time.Now())
 	}
-	number := c.topo.PartitionFor(cmd.Webhook)
-	offset, err := c.send(ctx, number, cmd)
+	return cmd
+}
+
+// do writes the command with writer and has it done by the owner of number.
+func (c *Control) do(ctx context.Context, writer *kgo.Client, number int32, key string, cmd record.Command) (record.Result, error) {
+	offset, err := c.send(ctx, writer, number, key, cmd)
 	if err != nil {
-		return record.Result{}, fmt.Errorf("writing the command %s for %s: %w", cmd.Action, cmd.Webhook, err)
+		return record.Result{}, fmt.Errorf("writing the command %s for %s: %w", cmd.Action, key, err)
 	}
 	result, err := c.await(ctx, number, offset+1, cmd.ID)
 	if ctx.Err() != nil && err != nil {
 		return record.Result{}, &PendingError{Number: number, ID: cmd.ID}
 	}
 	if err != nil {
-		return record.Result{}, fmt.Errorf("waiting for the result of the command %s for %s: %w", cmd.Action, cmd.Webhook, err)
+		return record.Result{}, fmt.Errorf("waiting for the result of the command %s for %s: %w", cmd.Action, key, err)
 	}
 	return result, nil
 }
 
 // send writes the command and returns its offset.
-func (c *Control) send(ctx context.Context, number int32, cmd record.Command) (int64, error) {
-	r := &kgo.Record{Topic: c.topo.Commands(), Partition: number, Key: []byte(cmd.Webhook), Value: cmd.Marshal()}
-	if err := produce(ctx, c.cl, r); err != nil {
+func (c *Control) send(ctx context.Context, writer *kgo.Client, number int32, key string, cmd record.Command) (int64, error) {
+	r := &kgo.Record{Topic: c.topo.Commands(), Partition: number, Key: []byte(key), Value: cmd.Marshal()}
+	if err := produce(ctx, writer, r); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: it may be done all the same", err)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/reenvio/reenvio/internal/record"
 )
 
+var errNoKeys = errors.New("no keyset to encrypt it with: set secrets.keyset_file or secrets.keyset")
+
 // WriteEndpoint creates or changes a webhook: e with its values in clear (or
 // still sealed as they were read) replaces what is there, if its ETag is still
 // expect; Absent for a webhook that must not exist. It returns the new ETag, or
@@ -49,7 +51,7 @@ func (c *Control) DeleteEndpoint(ctx context.Context, id string, expect int64) e
 // e shares with the caller's copy.
 func (c *Control) prepare(e *record.Endpoint) error {
 	if c.keys == nil {
-		return errors.New("no keyset to encrypt it with: set secrets.keyset_file or secrets.keyset")
+		return errNoKeys
 	}
 	now := record.At(time.Now())
 	if e.CreatedAt.IsZero() {

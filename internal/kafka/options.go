@@ -39,7 +39,7 @@ func Options(c Config, log *slog.Logger) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID("reenvio-" + c.InstanceID),
-		kgo.WithLogger(logger{log}),
+		kgo.WithLogger(newLogger(log)),
 		kgo.Dialer(dial),
 		kgo.RetryTimeout(retryTimeout),
 		kgo.RetryBackoffFn(backoff),

@@ -137,12 +137,12 @@ func TestLoggerPassesOnWhatItsHandlerWants(t *testing.T) {
 		levelTrace: kgo.LogLevelDebug, slog.LevelDebug: kgo.LogLevelInfo, slog.LevelInfo: kgo.LogLevelWarn,
 		slog.LevelWarn: kgo.LogLevelWarn, slog.LevelError: kgo.LogLevelError, slog.LevelError + 1: kgo.LogLevelNone,
 	} {
-		if got := (logger{slog.New(slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: level}))}).Level(); got != want {
+		if got := newLogger(slog.New(slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: level}))).Level(); got != want {
 			t.Errorf("a handler of %v: kgo logs up to %v, want %v", level, got, want)
 		}
 	}
 	var out bytes.Buffer
-	l := logger{slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: levelTrace}))}
+	l := newLogger(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: levelTrace})))
 	for _, level := range []kgo.LogLevel{kgo.LogLevelDebug, kgo.LogLevelInfo, kgo.LogLevelWarn, kgo.LogLevelError, kgo.LogLevelNone} {
 		l.Log(level, "hello", "broker", 1)
 	}

@@ -18,6 +18,11 @@ const (
 // offset to go on from. It waits for transactions that are open below that watermark: their markers land one by one, and what they decide belongs to
 // what is read. An empty partition is done at once. An error of fn ends it.
 func ReadAll(ctx context.Context, cl *kgo.Client, topic string, partition int32, fn func(*kgo.Record) error) (int64, error) {
+	return ReadFrom(ctx, cl, topic, partition, 0, fn)
+}
+
+// ReadFrom is ReadAll from an offset on, or from the first that is still there.
+func ReadFrom(ctx context.Context, cl *kgo.Client, topic string, partition int32, from int64, fn func(*kgo.Record) error) (int64, error) {
 	end, err := HighWatermark(ctx, cl, topic, partition)
 	if err != nil {
 		return 0, err
@@ -26,6 +31,7 @@ func ReadAll(ctx context.Context, cl *kgo.Client, topic string, partition int32,
 	if err != nil {
 		return 0, err
 	}
+	next = max(next, from)
 	for r := NewReader(cl, topic, partition, next); next < end; {
 		batch, err := r.Next(ctx, 0, readAllBytes)
 		if err != nil {

@@ -3,6 +3,8 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Outcome is how an attempt, or an event without one, ended.
@@ -69,6 +71,7 @@ func ParseAttempt(data []byte) (Attempt, error) {
 // Marshal writes the value; texts are escaped and cut, so that no answer of an
 // endpoint and no event type makes the record too large.
 func (a Attempt) Marshal() []byte {
+	a.Webhook, a.EventID = text(a.Webhook, maxWebhookID), text(a.EventID, maxEventID) // of an illegal record they may be anything
 	a.EventType = text(a.EventType, maxTypeText)
 	a.Error = text(a.Error, maxErrorText)
 	a.URLHost = text(a.URLHost, maxHostText)
@@ -90,4 +93,10 @@ func (a Attempt) Marshal() []byte {
 		out.LatenessMS = &a.LatenessMS
 	}
 	return mustEncode(out)
+}
+
+// Record is the attempt under the key of its event; one that is too long to be a
+// webhook's is cut.
+func (a Attempt) Record(topic string, partition int32, key []byte) *kgo.Record {
+	return &kgo.Record{Topic: topic, Partition: partition, Key: key[:min(len(key), maxWebhookID)], Value: a.Marshal()}
 }

@@ -3,6 +3,8 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Kinds of records in the commands topic.
@@ -39,9 +41,12 @@ type Command struct {
 	// ExpectVersion refuses the command when the state has moved on; 0 expects that
 	// there is no state, nil expects nothing.
 	ExpectVersion *int64 `json:"expect_version,omitempty"`
-	// Scope and Value are for hold and release.
+	// Scope and Value are for hold and release; Value alone is the place of the
+	// record for skip.
 	Scope HoldScope `json:"scope,omitempty"`
 	Value string    `json:"value,omitempty"`
+	// Before is for discard_parked: events produced before it.
+	Before Time `json:"before,omitzero"`
 }
 
 // ResultCode is how a command ended.
@@ -82,6 +87,9 @@ func ParseCommand(data []byte) (Command, error) {
 	if c.ID == "" || c.Action == "" {
 		return Command{}, fmt.Errorf("reading command: id and action are required")
 	}
+	if len(c.ID) > maxEventID {
+		return Command{}, fmt.Errorf("reading command: its id has %d bytes, the most is %d", len(c.ID), maxEventID)
+	}
 	return c, nil
 }
 
@@ -113,6 +121,12 @@ func (r Result) Marshal() []byte {
 		Kind string `json:"kind"`
 		plain
 	}{KindResult, plain(r)})
+}
+
+// Record is the result under the key of its command; one that is too long to be a
+// webhook's is cut.
+func (r Result) Record(topic string, partition int32, key []byte) *kgo.Record {
+	return &kgo.Record{Topic: topic, Partition: partition, Key: key[:min(len(key), maxWebhookID)], Value: r.Marshal()}
 }
 
 func parseKind(data []byte, want string, into any) error {

@@ -21,6 +21,9 @@ type DeadLetter struct {
 	DiedAt                       Time
 	// HeadersDropped counts headers of the event that did not fit.
 	HeadersDropped int
+	// ValueDropped is the size of the event's value, in bytes, when even that did
+	// not fit; 0 when the value is the event's.
+	ValueDropped int
 }
 
 // errNotDead says that a record is no dead letter of Reenvio.
@@ -43,6 +46,7 @@ func ParseDeadLetter(r *kgo.Record) (DeadLetter, error) {
 	}
 	l.DiedAt, _ = ParseTime(lastText(r.Headers, headerDiedAt))
 	l.HeadersDropped, _ = decimal(lastText(r.Headers, headerHeadersDropped))
+	l.ValueDropped, _ = decimal(lastText(r.Headers, headerValueDropped))
 	l.readMoved(r)
 	l.readProgress(r)
 	_ = l.readEvent(r)
@@ -93,6 +97,7 @@ type deadLetterJSON struct {
 	Version         string      `json:"webhook_version,omitempty"`
 	DiedAt          Time        `json:"webhook_died_at,omitzero"`
 	HeadersDropped  int         `json:"webhook_headers_dropped,omitempty"`
+	ValueDropped    int         `json:"webhook_value_dropped,omitempty"`
 }
 
 // MarshalJSON writes the dead letter for programs: value as text where it is
@@ -107,7 +112,7 @@ func (l DeadLetter) MarshalJSON() ([]byte, error) {
 		FirstAttemptAt: l.FirstAttemptAt, LastAttemptAt: l.LastAttemptAt, ProducedAt: l.ProducedAt,
 		LastStatus: l.LastStatus, LastError: l.LastError, LastResponse: l.Response,
 		URLHost: l.URLHost, Dispatcher: l.Dispatcher, Version: l.Version,
-		DiedAt: l.DiedAt, HeadersDropped: l.HeadersDropped,
+		DiedAt: l.DiedAt, HeadersDropped: l.HeadersDropped, ValueDropped: l.ValueDropped,
 	}
 	out.Key, out.KeyBase64 = textOrBase64(l.Key)
 	out.Value, out.ValueBase64 = textOrBase64(l.Value)

@@ -46,27 +46,24 @@ type Death struct {
 	// Response is an excerpt of the endpoint's last answer; empty leaves it out.
 	Response string
 	At       Time
-	// Limit is the most bytes the record may have; 0 is MaxRecordBytes.
+	// Limit is the most bytes the record may have, uncompressed; 0 is no limit.
 	Limit int
 }
 
 // DeadLetter is the event's own key, value and headers, with the story of its
 // death. It is cut to fit into death.Limit in this order: our texts are
 // shortened, then the event's own headers are left out, the largest first and
-// those of CloudEvents last, and counted in webhook-headers-dropped. Key and
-// value are never cut, so a value beyond the limit makes a record beyond it.
+// those of CloudEvents last, and counted in webhook-headers-dropped. Key, value
+// and the small headers that say what the value is are never cut, so a value
+// beyond the limit makes a record beyond it.
 func (d *Delivery) DeadLetter(topic string, partition int32, death Death) *kgo.Record {
-	limit := death.Limit
-	if limit == 0 {
-		limit = MaxRecordBytes
-	}
 	r := d.record(topic, partition, d.Headers, d.deathHeaders(death))
-	if Size(r) <= limit {
+	if death.Limit == 0 || Size(r) <= death.Limit {
 		return r
 	}
 	ours := d.deathHeaders(death.brief())
 	bare := Size(d.record(topic, partition, nil, ours)) + headerSize(kgo.RecordHeader{Key: headerHeadersDropped}) + 10
-	own := fitHeaders(d.Headers, limit-bare)
+	own := fitHeaders(d.Headers, death.Limit-bare)
 	return d.record(topic, partition, own, d.countDropped(ours, own))
 }
 
@@ -85,6 +82,18 @@ func (d *Delivery) MinimalDeadLetter(topic string, partition int32, death Death)
 	bare := *d
 	bare.LastError = ""
 	return d.record(topic, partition, own, d.countDropped(bare.deathHeaders(death), own))
+}
+
+// ValuelessDeadLetter is for when the broker refused even the minimal one: the
+// same without the value, of which webhook-value-dropped tells the size. Nobody
+// takes it for an event without data. A key longer than any legal one is cut.
+func (d *Delivery) ValuelessDeadLetter(topic string, partition int32, death Death) *kgo.Record {
+	r := d.MinimalDeadLetter(topic, partition, death)
+	r.Key = r.Key[:min(len(r.Key), maxWebhookID)]
+	ours := list(r.Headers)
+	ours.number(headerValueDropped, int64(len(d.Value)))
+	r.Value, r.Headers = nil, ours
+	return r
 }
 
 // brief is the death with its long texts cut to what still names the cause.
@@ -153,6 +162,9 @@ func fitHeaders(headers []kgo.RecordHeader, room int) []kgo.RecordHeader {
 	for _, i := range order {
 		if total <= room {
 			break
+		}
+		if isEssential(headers[i].Key) && len(headers[i].Value) <= maxEventID {
+			continue
 		}
 		dropped[i] = true
 		total -= headerSize(headers[i])

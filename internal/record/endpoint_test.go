@@ -129,6 +129,34 @@ func TestEndpointValidatePolicy(t *testing.T) {
 	}
 }
 
+// One mistake is told once, though a later check could complain of it too.
+func TestEndpointValidateSaysEachMistakeOnce(t *testing.T) {
+	for _, change := range []func(*Endpoint){
+		func(e *Endpoint) { e.MaxAttempts = 51 },
+		func(e *Endpoint) { e.Schedule = []Duration{Duration(8 * 24 * time.Hour)} },
+	} {
+		e := Endpoint{ID: "w", URL: "https://a.example/"}
+		change(&e)
+		if err := e.Validate(policy()); err == nil || strings.Contains(err.Error(), ";") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestEndpointValidateSaysWhichSchemesThereAre(t *testing.T) {
+	for _, url := range []string{"ftp://a.example/", "a.example"} {
+		e := Endpoint{ID: "w", URL: url}
+		for _, c := range []struct {
+			allow    bool
+			has, not string
+		}{{true, "url must start with https:// or http://", "egress"}, {false, "url must start with https://", "http://"}} {
+			if err := e.Validate(Policy{AllowHTTP: c.allow}); err == nil || !strings.Contains(err.Error(), c.has) || strings.Contains(err.Error(), c.not) {
+				t.Errorf("%s: %v, want %q", url, err, c.has)
+			}
+		}
+	}
+}
+
 func TestEndpointValidateSaysAllAtOnceWithoutSecrets(t *testing.T) {
 	e := Endpoint{ID: "w", URL: "ftp://u:s3cr3t@a.example/s3cr3t#s3cr3t", Timeout: 1, Headers: map[string]string{"A": "s3cr3t\n"}, TLS: &TLS{Cert: "s3cr3t", Key: "s3cr3t"}}
 	err := e.Validate(policy())

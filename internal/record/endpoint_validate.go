@@ -98,6 +98,10 @@ func (c *checks) text(field, value string, most int) {
 
 // url never repeats the URL: its path and query hold tokens.
 func (c *checks) url(raw string, allowHTTP bool) {
+	want := "https://"
+	if allowHTTP {
+		want += " or http://"
+	}
 	if raw == "" {
 		c.addf("url is missing, want https://host/path")
 		return
@@ -116,7 +120,7 @@ func (c *checks) url(raw string, allowHTTP bool) {
 	case scheme == "http":
 		c.addf("url must be https (http needs egress.allow_http)")
 	default:
-		c.addf("url must start with https://")
+		c.addf("url must start with %s", want)
 	}
 	if u.Hostname() == "" {
 		c.addf("url has no host")
@@ -199,7 +203,8 @@ func (c *checks) policy(e *Endpoint) {
 }
 
 // hops refuses delays that would take a record through the longest delay topic
-// more than maxHops times, jitter not counted.
+// more than maxHops times, jitter not counted. What is beyond its own bound has
+// been told already.
 func (c *checks) hops(e *Endpoint, p Policy) {
 	if len(p.Tiers) == 0 {
 		return
@@ -209,10 +214,13 @@ func (c *checks) hops(e *Endpoint, p Policy) {
 	const mend = "more than %d hops of the longest delay topic (%s): add a longer one to retry.tiers"
 	if len(e.Schedule) > 0 {
 		for i, delay := range e.Schedule {
-			if tooLong(time.Duration(delay)) {
+			if d := time.Duration(delay); d <= maxScheduleDelay && tooLong(d) {
 				c.addf("schedule[%d] is %s, "+mend, i, delay, maxHops, longest)
 			}
 		}
+		return
+	}
+	if e.MaxAttemptsOr() > maxMaxAttempts {
 		return
 	}
 	if last := longestDoubling(e.MaxAttemptsOr(), p.MaxDelay); tooLong(last) {

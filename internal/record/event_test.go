@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -262,7 +263,7 @@ func TestNewEventRecordRefuses(t *testing.T) {
 		{"no id", "no id", func(e *Event) { e.ID = "" }},
 		{"long id", "300 bytes", func(e *Event) { e.ID = strings.Repeat("x", 300) }},
 		{"redrive", "redrive", func(e *Event) { e.Redrive = "x" }},
-		{"too large", "the most is 1048576", func(e *Event) { e.Value = make([]byte, MaxEventBytes) }},
+		{"too large", "the most is 1047552", func(e *Event) { e.Value = make([]byte, MaxEventBytes) }},
 		{"envelope says otherwise", "its envelope says other", func(e *Event) { e.Structured, e.Value = true, []byte(`{"id":"other"}`) }},
 		{"envelope without id", "no id", func(e *Event) { e.Structured, e.Value = true, []byte(`{}`) }},
 	} {
@@ -278,5 +279,36 @@ func TestNewEventRecordRefuses(t *testing.T) {
 	r, err := NewEventRecord("t", 0, Event{Webhook: "w", Structured: true, Value: []byte(`{"id":"e","type":"t"}`)})
 	if err != nil || len(r.Headers) != 1 || r.Headers[0].Key != "content-type" || string(r.Headers[0].Value) != cloudEventsJSON {
 		t.Errorf("structured: %v, %v", r, err)
+	}
+}
+
+// The largest event that is published has room left for what is added to it on its topic later.
+func TestHeadroom(t *testing.T) {
+	topic := strings.Repeat("t", 249) // the longest name that Kafka allows
+	e := Event{Webhook: strings.Repeat("w", maxWebhookID), ID: strings.Repeat("e", maxEventID), Value: []byte{}}
+	r, err := NewEventRecord(topic, 0, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Value = make([]byte, MaxNewEventBytes-Size(r))
+	if r, err = NewEventRecord(topic, 0, e); err != nil || Size(r) != MaxNewEventBytes {
+		t.Fatalf("%d bytes, %v", Size(r), err)
+	}
+	d, err := FromEvent(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Moved = &Source{Topic: topic, Partition: math.MaxInt32, Offset: math.MaxInt64}
+	d.Redrive = strings.Repeat("r", maxRedrive-10) + "/999999999"
+	if size := Size(d.MovedRecord(topic, 0)); !validRedrive(d.Redrive) || size > MaxEventBytes {
+		t.Errorf("%d bytes when it is redriven and moved", size)
+	}
+	e.Value = append(e.Value, 0)
+	if _, err := NewEventRecord(topic, 0, e); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("one byte more: %v", err)
+	}
+	e.Redrive = d.Redrive
+	if _, err := NewEventRecord(topic, 0, e); err != nil {
+		t.Errorf("redriven: %v", err)
 	}
 }

@@ -126,7 +126,7 @@ func genHold() *rapid.Generator[Hold] {
 		return Hold{
 			Scope: rapid.SampledFrom([]HoldScope{HoldAll, HoldTenant, HoldHost, HoldWebhook}).Draw(t, "scope"),
 			Value: rapid.String().Draw(t, "value"), By: rapid.String().Draw(t, "by"),
-			At: genTime().Draw(t, "at"), Extra: genFields().Draw(t, "extra"),
+			At: genTime().Draw(t, "at"), Reason: rapid.String().Draw(t, "reason"), Extra: genFields().Draw(t, "extra"),
 		}
 	})
 }

@@ -122,6 +122,14 @@ func TestGoldenRecords(t *testing.T) {
 	moved.Redrive = "run-1/2"
 	null := *d
 	null.Value = nil
+	letter, err := ParseDeadLetter(moved.DeadLetter("webhooks.dlq", 3, goldenDeath()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	redriven, err := letter.RedriveRecord("webhooks.events", 3, "run-2")
+	if err != nil {
+		t.Fatal(err)
+	}
 	structured := eventAt("crm.orders", []byte(`{"specversion":"1.0","id":"evt_2kq9","type":"order.created","source":"/shop/eu","data":{"order":77}}`),
 		header(headerContentType, cloudEventsJSON))
 	for _, c := range []struct {
@@ -137,6 +145,8 @@ func TestGoldenRecords(t *testing.T) {
 		{"parked.json", "parked-headers", d.ParkedRecord("webhooks.parked", 3, ParkPaused)},
 		{"dead-letter.json", "dead-letter-headers", d.DeadLetter("webhooks.dlq", 3, goldenDeath())},
 		{"dead-letter-minimal.json", "dead-letter-headers", d.MinimalDeadLetter("webhooks.dlq", 3, goldenDeath())},
+		{"dead-letter-valueless.json", "dead-letter-headers", d.ValuelessDeadLetter("webhooks.dlq", 3, goldenDeath())},
+		{"event-redriven.json", "event-headers", redriven},
 	} {
 		golden(t, c.file, readable(c.record))
 		if err := schematest.ValidateHeaders(c.schema, c.record.Headers); err != nil {
@@ -188,9 +198,11 @@ func TestGoldenJSON(t *testing.T) {
 		AutoPauseAfter: &ten, AutoResume: Duration(time.Hour), Headers: map[string]string{"Authorization": "enc:1799434:Cq9_"}, TLS: &TLS{CA: "ca", Cert: "cert", Key: "enc:1799434:Dk-"},
 		Enabled: &on, CreatedAt: at, UpdatedAt: at, UpdatedBy: "ana",
 	}
-	number := NumberState{Topics: []string{"webhooks.commands", "webhooks.events"}, Holds: []Hold{{Scope: HoldTenant, Value: "acme", By: "ana", At: at}}}
+	number := NumberState{Topics: []string{"webhooks.commands", "webhooks.events"}, Holds: []Hold{{Scope: HoldTenant, Value: "acme", By: "ana", At: at, Reason: "migration"}}}
 	command := Command{ID: "cmd_1", Webhook: "crm.orders", Action: ActionPause, By: "ana", At: at, Reason: "migration", ExpectVersion: &version}
 	hold := Command{ID: "cmd_2", Action: ActionHold, By: "ana", At: at, Scope: HoldTenant, Value: "acme"}
+	discard := Command{ID: "cmd_3", Webhook: "crm.orders", Action: ActionDiscardParked, By: "ana", At: at, Before: At(goldenProduced)}
+	skip := Command{ID: "cmd_4", Action: ActionSkip, By: "ana", At: at, Value: goldenPlace.String()}
 	result := Result{ID: "cmd_1", Result: ResultDone, Detail: "paused, 12 events parked", At: at}
 
 	for _, c := range []struct {
@@ -206,6 +218,8 @@ func TestGoldenJSON(t *testing.T) {
 		{"endpoint.json", "endpoint", endpoint.Marshal(), func(b []byte) (any, error) { return ParseEndpoint(b) }, endpoint},
 		{"command.json", "command", command.Marshal(), func(b []byte) (any, error) { return ParseCommand(b) }, command},
 		{"command-number.json", "command", hold.Marshal(), func(b []byte) (any, error) { return ParseCommand(b) }, hold},
+		{"command-discard-parked.json", "command", discard.Marshal(), func(b []byte) (any, error) { return ParseCommand(b) }, discard},
+		{"command-skip.json", "command", skip.Marshal(), func(b []byte) (any, error) { return ParseCommand(b) }, skip},
 		{"result.json", "result", result.Marshal(), func(b []byte) (any, error) { return ParseResult(b) }, result},
 		{"dead-letter-view.json", "dead-letter", dead, nil, nil},
 	} {

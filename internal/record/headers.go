@@ -31,6 +31,7 @@ const (
 	headerVersion        = "webhook-version"
 	headerDiedAt         = "webhook-died-at"
 	headerHeadersDropped = "webhook-headers-dropped"
+	headerValueDropped   = "webhook-value-dropped"
 
 	headerErrorsTopic     = "__dlq.errors.topic"
 	headerErrorsPartition = "__dlq.errors.partition"

@@ -102,7 +102,7 @@ func TestCommandAndResultRoundTrip(t *testing.T) {
 		version := rapid.Int64().Draw(t, "version")
 		c := Command{
 			ID: "c" + rapid.String().Draw(t, "id"), Webhook: genWebhookID().Draw(t, "webhook"), Action: rapid.SampledFrom([]Action{ActionPause, ActionResume, "newer"}).Draw(t, "action"),
-			By: rapid.StringN(0, 20, 80).Draw(t, "by"), At: genTime().Draw(t, "at"), Reason: genAnyText().Draw(t, "reason"),
+			By: rapid.StringN(0, 20, 80).Draw(t, "by"), At: genTime().Draw(t, "at"), Reason: genAnyText().Draw(t, "reason"), Before: genTime().Draw(t, "before"),
 		}
 		if rapid.Bool().Draw(t, "expects") {
 			c.ExpectVersion = &version

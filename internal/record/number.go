@@ -31,14 +31,15 @@ const (
 )
 
 // Hold is a hold by hand: requests wait until it is released. In the state of one
-// webhook only By and At are set.
+// webhook it has no scope and value.
 type Hold struct {
 	Scope HoldScope `json:"scope,omitempty"`
 	// Value is the tenant, host or webhook of the scope.
-	Value string `json:"value,omitempty"`
-	By    string `json:"by,omitempty"`
-	At    Time   `json:"at,omitzero"`
-	Extra Fields `json:"-"`
+	Value  string `json:"value,omitempty"`
+	By     string `json:"by,omitempty"`
+	At     Time   `json:"at,omitzero"`
+	Reason string `json:"reason,omitempty"`
+	Extra  Fields `json:"-"`
 }
 
 // ParseNumberState reads the value of a number's state.

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ErrTooLarge says that an event has more than MaxEventBytes. Test with errors.Is.
+// ErrTooLarge says that an event has more than MaxNewEventBytes. Test with errors.Is.
 var ErrTooLarge = errors.New("the event is too large")
 
 // NewEventRecord makes the record of an event for the events topic, for
@@ -17,7 +17,8 @@ var ErrTooLarge = errors.New("the event is too large")
 // ours and for those that a field has written.
 //
 // It refuses what a dispatcher could not deliver (an illegal webhook or event
-// id), an event without an id, and one beyond MaxEventBytes.
+// id), an event without an id, and one beyond MaxNewEventBytes, or in a redrive
+// MaxEventBytes.
 func NewEventRecord(topic string, partition int32, e Event) (*kgo.Record, error) {
 	headers := e.attributeHeaders()
 	written := len(headers)
@@ -43,8 +44,12 @@ func NewEventRecord(topic string, partition int32, e Event) (*kgo.Record, error)
 	case e.ID != "" && d.ID != e.ID:
 		return nil, fmt.Errorf("making event record: its id is %s, its envelope says %s", e.ID, d.ID)
 	}
-	if size := Size(r); size > MaxEventBytes {
-		return nil, fmt.Errorf("making event record: %w: %d bytes with key and headers, the most is %d", ErrTooLarge, size, MaxEventBytes)
+	limit := MaxNewEventBytes
+	if e.Redrive != "" {
+		limit = MaxEventBytes
+	}
+	if size := Size(r); size > limit {
+		return nil, fmt.Errorf("making event record: %w: %d bytes with key and headers, the most is %d", ErrTooLarge, size, limit)
 	}
 	return r, nil
 }

@@ -6,6 +6,10 @@ import "github.com/twmb/franz-go/pkg/kgo"
 const (
 	// MaxEventBytes is the most on the events topic: 1 MiB.
 	MaxEventBytes = 1 << 20
+	// MaxNewEventBytes is the most that a producer of ours writes there: it leaves
+	// room for what a redrive adds on the same topic, webhook-redrive (16 + 256) and
+	// webhook-moved (13 + 280).
+	MaxNewEventBytes = MaxEventBytes - 1<<10
 	// MaxRecordBytes is the most on all other topics: 128 KiB more, for what we
 	// write about an event.
 	MaxRecordBytes = MaxEventBytes + 128<<10

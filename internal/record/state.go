@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -118,6 +119,26 @@ func (s *State) RemovePause(r PauseReason) bool {
 	}
 	s.Status = s.status()
 	return found
+}
+
+// ConfigError begins the last error of a webhook whose configuration can't be
+// used. The rest says why.
+const ConfigError = "config: "
+
+// SetConfigError notes why the webhook's configuration can't be used; nil takes
+// such a note away. false says that nothing has changed.
+func (s *State) SetConfigError(why error) bool {
+	noted := strings.HasPrefix(s.LastError, ConfigError)
+	switch {
+	case why == nil && !noted:
+		return false
+	case why == nil:
+		s.LastError = ""
+		return true
+	}
+	was := s.LastError
+	s.LastStatus, s.LastError = 0, text(ConfigError+why.Error(), maxErrorText)
+	return s.LastError != was
 }
 
 // Healthy says that there is nothing to remember: active, no streak, no head,

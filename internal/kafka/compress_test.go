@@ -1,15 +1,17 @@
-package dispatcher
+package kafka
 
 import (
 	"bytes"
 	"encoding/hex"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestCompressor(t *testing.T) {
-	c, err := newCompressor()
+	const limit = 1<<20 + 128<<10
+	c, err := NewCompressor(limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +29,7 @@ func TestCompressor(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out, codec := c.Compress(new(bytes.Buffer), test.batch)
-			if codec != test.want || len(out) <= batchBytes != test.fits {
+			if codec != test.want || len(out) <= limit != test.fits {
 				t.Errorf("codec %d and %d bytes, want codec %d, fitting: %v", codec, len(out), test.want, test.fits)
 			}
 			back, err := kgo.DefaultDecompressor().Decompress(out, codec)
@@ -36,4 +38,11 @@ func TestCompressor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noise is what no codec makes smaller.
+func noise(seed uint64, size int) []byte {
+	out := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed)}).Read(out)
+	return out
 }

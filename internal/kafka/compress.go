@@ -1,4 +1,4 @@
-package dispatcher
+package kafka
 
 import (
 	"bytes"
@@ -7,35 +7,37 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/reenvio/reenvio/internal/record"
 )
 
 // compressor takes snappy, the cheapest in CPU and known everywhere, and a denser
-// codec where snappy leaves a batch too large: an event that its producer
-// compressed well to get it into the events topic must fit into ours too.
-type compressor []kgo.Compressor
+// codec where snappy leaves a batch too large.
+type compressor struct {
+	codecs []kgo.Compressor
+	fits   int
+}
 
-// batchBytes is what fits into a batch of the largest size beside its own header.
-const batchBytes = record.MaxRecordBytes - 1<<10
-
-func newCompressor() (compressor, error) {
-	var c compressor
+// NewCompressor is for who writes an event on: what its producer compressed well to
+// get it into the events topic must fit into ours too. It takes the first codec
+// that makes a batch at most limit bytes long, the topic's max.message.bytes.
+func NewCompressor(limit int) (kgo.Compressor, error) {
+	const batchHeader = 1 << 10 // far more than the 61 bytes that it has
+	c := compressor{fits: limit - batchHeader}
 	for _, codec := range []kgo.CompressionCodec{kgo.SnappyCompression(), kgo.GzipCompression().WithLevel(gzip.BestCompression)} {
 		next, err := kgo.DefaultCompressor(codec)
 		if err != nil {
 			return nil, fmt.Errorf("making a compressor: %w", err)
 		}
-		c = append(c, next)
+		c.codecs = append(c.codecs, next)
 	}
-	return append(c, densest{}), nil
+	c.codecs = append(c.codecs, densest{})
+	return c, nil
 }
 
 // Compress implements kgo.Compressor.
 func (c compressor) Compress(dst *bytes.Buffer, src []byte, flags ...kgo.CompressFlag) (out []byte, codec kgo.CompressionCodecType) {
-	for _, try := range c {
+	for _, try := range c.codecs {
 		dst.Reset()
-		if out, codec = try.Compress(dst, src, flags...); len(out) <= batchBytes {
+		if out, codec = try.Compress(dst, src, flags...); len(out) <= c.fits {
 			break
 		}
 	}
