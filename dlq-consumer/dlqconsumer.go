@@ -1,18 +1,18 @@
-// Package dlqconsumer is for those who look after dead letters: it lists them and finds single ones, straight from Kafka.
+// Package dlqconsumer is for those who look after dead letters: it lists and counts them, finds single ones, and sends their events
+// again, straight from Kafka and back.
 //
-// It only reads. Only what is committed counts, so that nobody looks after a letter that an aborted transaction left behind. It needs
-// little memory however many letters there are: a list is gathered as places, and the letters are read again one by one as they are
-// handed over.
+// Only what is committed counts, so that nobody looks after a letter that an aborted transaction left behind. Letters are read and
+// handed over one by one, however many there are; what is kept of each is a place. Dead letters are never changed or taken away: an
+// event that is sent again is a new record of the events topic.
+//
+// It refuses to send again what nobody chose: a redrive without a filter.
 package dlqconsumer
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/topology"
 )
 
@@ -30,37 +30,6 @@ func New(client *kgo.Client, topo *topology.Topology) *Reader {
 	return &Reader{client: client, topo: topo}
 }
 
-// Filter picks dead letters; an empty field picks all.
-type Filter struct {
-	Webhook string
-	Reason  record.DeathReason
-	ID      string // of the event
-}
-
-// Validate refuses a reason that no dead letter can have and an id that no webhook can have: such a filter finds nothing, and its
-// author would take that for an answer.
-func (f Filter) Validate() error {
-	if f.Reason != "" && !slices.Contains(record.DeathReasons(), f.Reason) {
-		return fmt.Errorf("the reason %q does not exist; there are %v", f.Reason, record.DeathReasons())
-	}
-	if f.Webhook != "" {
-		return record.ValidWebhookID(f.Webhook)
-	}
-	return nil
-}
-
-func (f Filter) match(l *record.DeadLetter) bool {
-	return (f.Webhook == "" || f.Webhook == l.Webhook) && (f.Reason == "" || f.Reason == l.Reason) && (f.ID == "" || f.ID == l.ID)
-}
-
-// partitions are those in which letters that match can lie.
-func (f Filter) partitions(topo *topology.Topology) []int32 {
-	if f.Webhook != "" {
-		return []int32{topo.PartitionFor(f.Webhook)}
-	}
-	all := make([]int32, topo.Partitions())
-	for p := range all {
-		all[p] = int32(p)
-	}
-	return all
-}
+// Progress is told from time to time how far a part of the work, called what, has come. Both numbers are records, or places of records
+// (markers of transactions lie between them).
+type Progress func(what string, done, total int64)

@@ -18,9 +18,6 @@ const (
 	// found without reading it all; with a filter that matches few, the steps soon are long enough to cost nothing beside the reading.
 	firstStep  = 1_000
 	stepGrowth = 8
-
-	maxWait  = 250 * time.Millisecond
-	maxBytes = 4 << 20
 )
 
 // place is a letter that a list will hold.
@@ -40,13 +37,13 @@ func (r *Reader) List(ctx context.Context, f Filter, limit int, fn func(record.D
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	newest := &places{limit: limit}
+	found := &places{limit: limit}
 	for _, partition := range f.partitions(r.topo) {
-		if err := r.scan(ctx, partition, f, newest); err != nil {
+		if err := r.newest(ctx, partition, f, found); err != nil {
 			return fmt.Errorf("listing dead letters: %w", err)
 		}
 	}
-	for _, p := range newest.sorted() {
+	for _, p := range found.sorted() {
 		letter, err := r.At(ctx, p.partition, p.offset)
 		if errors.Is(err, ErrNotFound) { // retention took it a moment ago
 			continue
@@ -61,10 +58,9 @@ func (r *Reader) List(ctx context.Context, f Filter, limit int, fn func(record.D
 	return nil
 }
 
-// scan adds the places of a partition's newest letters, reading no further back than it must.
-func (r *Reader) scan(ctx context.Context, partition int32, f Filter, newest *places) error {
-	topic := r.topo.DLQ()
-	start, err := kafka.StartOffset(ctx, r.client, topic, partition)
+// newest adds the places of a partition's newest letters, reading no further back than it must.
+func (r *Reader) newest(ctx context.Context, partition int32, f Filter, found *places) error {
+	start, err := r.start(ctx, partition, f)
 	if err != nil {
 		return err
 	}
@@ -72,52 +68,22 @@ func (r *Reader) scan(ctx context.Context, partition int32, f Filter, newest *pl
 	if err != nil {
 		return err
 	}
-	found := 0
-	for high, step := end, int64(firstStep); high > start && found < newest.limit; step *= stepGrowth {
-		low := max(start, high-step)
-		n, err := r.scanRange(ctx, partition, low, high, f, newest)
+	n := 0
+	for high, step := end, int64(firstStep); high > start && n < found.limit; step *= stepGrowth {
+		s := span{partition: partition, start: max(start, high-step), end: high}
+		err := r.scan(ctx, s, func(l *record.DeadLetter, written time.Time) error {
+			if f.match(l, written) {
+				found.add(place{written, partition, l.Position.Offset})
+				n++
+			}
+			return nil
+		}, func(int64) {})
 		if err != nil {
 			return err
 		}
-		found += n
-		high = low
+		high = s.start
 	}
 	return nil
-}
-
-// committedEnd is the last stable offset: what lies beyond it is not decided yet. Every fetch tells it, from wherever it starts.
-func (r *Reader) committedEnd(ctx context.Context, partition int32) (int64, error) {
-	end, err := kafka.HighWatermark(ctx, r.client, r.topo.DLQ(), partition)
-	if err != nil {
-		return 0, err
-	}
-	batch, err := kafka.NewReader(r.client, r.topo.DLQ(), partition, end).Next(ctx, time.Millisecond, 1)
-	if err != nil {
-		return 0, err
-	}
-	return min(end, batch.LastStable), nil
-}
-
-func (r *Reader) scanRange(ctx context.Context, partition int32, low, high int64, f Filter, newest *places) (found int, err error) {
-	reader := kafka.NewReader(r.client, r.topo.DLQ(), partition, low)
-	for next := low; next < high; {
-		batch, err := reader.Next(ctx, maxWait, maxBytes)
-		if err != nil {
-			return 0, err
-		}
-		for _, rec := range batch.Records {
-			if rec.Offset >= high {
-				break
-			}
-			// What is no dead letter of ours is listed too, without a reason: in this topic it must not go unseen.
-			if letter, _ := record.ParseDeadLetter(rec); f.match(&letter) {
-				newest.add(place{rec.Timestamp, partition, rec.Offset})
-				found++
-			}
-		}
-		next = batch.Next
-	}
-	return found, nil
 }
 
 // At reads the letter at a place, or returns ErrNotFound.

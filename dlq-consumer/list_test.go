@@ -114,15 +114,25 @@ func TestOldMatchesAreFoundBehindManyOthers(t *testing.T) {
 		records = append(records, l.letter(t, webhook, fmt.Sprintf("hay%d", i), reason, 1))
 	}
 	l.write(t, records...)
-	if got := l.list(t, Filter{Reason: record.Expired}, 100); len(got) != 21 || got[20] != "hay0" {
+	if got := l.list(t, Filter{Reasons: []record.DeathReason{record.Expired}}, 100); len(got) != 21 || got[20] != "hay0" {
 		t.Errorf("each once, over all steps: got %d, %v", len(got), got)
 	}
-	for name, f := range map[string]Filter{"id": {ID: "needle"}, "reason": {Reason: record.Discarded}, "both": {Webhook: webhook, ID: "needle", Reason: record.Discarded}} {
+	for name, f := range map[string]Filter{
+		"id":        {IDs: []string{"needle"}},
+		"reason":    {Reasons: []record.DeathReason{record.Discarded}},
+		"time":      {Since: noon.Add(-time.Hour), Until: noon, Reasons: []record.DeathReason{record.Discarded, record.URLBlocked}},
+		"all three": {Webhooks: []string{webhook, "other"}, IDs: []string{"needle", "other"}, Reasons: []record.DeathReason{record.Discarded}},
+	} {
 		if got := l.list(t, f, 10); !slices.Equal(got, []string{"needle"}) {
 			t.Errorf("by %s: got %v", name, got)
 		}
 	}
-	for name, f := range map[string]Filter{"other webhook": {Webhook: "other", ID: "needle"}, "other reason": {Reason: record.URLBlocked}} {
+	for name, f := range map[string]Filter{
+		"other webhook": {Webhooks: []string{"other"}, IDs: []string{"needle"}},
+		"other reason":  {Reasons: []record.DeathReason{record.URLBlocked}},
+		"later":         {Since: noon.Add(time.Minute), IDs: []string{"needle"}},
+		"earlier":       {Until: noon.Add(-time.Minute), IDs: []string{"needle"}},
+	} {
 		if got := l.list(t, f, 10); len(got) != 0 {
 			t.Errorf("%s: got %v", name, got)
 		}
@@ -222,7 +232,9 @@ func TestListStopsAtTheFirstError(t *testing.T) {
 }
 
 func TestFiltersThatFindNothingAreRefused(t *testing.T) {
-	for _, f := range []Filter{{Reason: "exhausted"}, {Webhook: "no/id"}} {
+	for _, f := range []Filter{
+		{Reasons: []record.DeathReason{record.Expired, "exhausted"}}, {Webhooks: []string{"no/id"}}, {Since: noon, Until: noon.Add(-time.Second)},
+	} {
 		if err := f.Validate(); err == nil {
 			t.Errorf("%+v was accepted", f)
 		}
@@ -231,7 +243,7 @@ func TestFiltersThatFindNothingAreRefused(t *testing.T) {
 			t.Errorf("List accepted %+v", f)
 		}
 	}
-	if err := (Filter{Reason: record.Expired, Webhook: "a", ID: "x/y"}).Validate(); err != nil {
+	if err := (Filter{Reasons: []record.DeathReason{record.Expired}, Webhooks: []string{"a"}, IDs: []string{"x/y"}, Since: noon, Until: noon}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,52 +12,50 @@ import (
 )
 
 func newDLQ(c *cli) *cobra.Command {
-	return group("dlq", "Look at dead letters", newDLQList(c), newDLQShow(c))
-}
-
-// filterFlags are those that pick dead letters.
-func filterFlags(cmd *cobra.Command) *dlqconsumer.Filter {
-	f := &dlqconsumer.Filter{}
-	cmd.Flags().StringVar(&f.Webhook, "webhook", "", "only those of this webhook")
-	cmd.Flags().StringVar((*string)(&f.Reason), "reason", "", "only those that died of this reason, such as attempts_exhausted")
-	cmd.Flags().StringVar(&f.ID, "id", "", "only those of the event with this id")
-	return f
+	return group("dlq", "Look at dead letters, and send their events again", newDLQList(c), newDLQShow(c), newDLQStats(c), newDLQRedrive(c))
 }
 
 func newDLQList(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the newest dead letters",
+		Long: `List the newest dead letters.
+
+` + filterHelp,
 		Example: `  reenvio dlq list
   reenvio dlq list --webhook crm-orders --reason attempts_exhausted --limit 100
-  reenvio dlq list -o json | jq -r '.[].event_id'`,
+  reenvio dlq list --since 24h -o json | jq -r '.[].event_id'`,
 		Args: noArgs,
 	}
-	filter := filterFlags(cmd)
+	filters := filterFlags(cmd)
 	limit := cmd.Flags().Int("limit", 20, "how many at most, newest first")
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 {
 			return usagef("--limit is %d: it must be at least 1", *limit)
 		}
-		if err := filter.Validate(); err != nil {
-			return usageError{err}
+		filter, err := filters.filter()
+		if err != nil {
+			return err
 		}
 		s, err := c.open(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
+		if err := s.readable(cmd.Context(), s.topo.DLQ()); err != nil {
+			return err
+		}
 		letters := dlqconsumer.New(s.client, s.topo)
 		if *out == formatJSON {
 			array := newJSONArray(c.stdout)
-			if err := letters.List(cmd.Context(), *filter, *limit, func(l record.DeadLetter) error { return array.add(l) }); err != nil {
+			if err := letters.List(cmd.Context(), filter, *limit, func(l record.DeadLetter) error { return array.add(l) }); err != nil {
 				return err
 			}
 			return array.end()
 		}
 		var rows [][]string
-		err = letters.List(cmd.Context(), *filter, *limit, func(l record.DeadLetter) error {
+		err = letters.List(cmd.Context(), filter, *limit, func(l record.DeadLetter) error {
 			rows = append(rows, letterRow(l))
 			return nil
 		})

@@ -29,33 +29,38 @@ It is named by the event's id (the newest letter of it is shown) or by its place
   reenvio dlq show evt-4711
   reenvio dlq show --id evt-4711 --webhook crm-orders -o json`,
 	}
-	filter := filterFlags(cmd)
+	filters := filterFlags(cmd)
 	out := outputFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if filter.ID != "" {
+		switch {
+		case len(filters.ids) == 1:
 			return noArgs(cmd, args)
+		case len(filters.ids) > 1:
+			return usagef("%s shows one letter: it takes --id once", cmd.CommandPath())
 		}
 		return oneArg("an event id or PARTITION/OFFSET")(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		filter, err := filters.filter()
+		if err != nil {
+			return err
+		}
 		var place []string
-		if filter.ID == "" {
-			if place = placePattern.FindStringSubmatch(args[0]); place == nil {
-				filter.ID = args[0]
+		if len(filter.IDs) == 0 {
+			if place = placePattern.FindStringSubmatch(args[0]); place != nil && !filter.Empty() {
+				return usagef("%s names one letter: the other flags have nothing to choose from", args[0])
 			}
-		}
-		if place != nil && (filter.Webhook != "" || filter.Reason != "") {
-			return usagef("%s names one letter: --webhook and --reason have nothing to choose from", args[0])
-		}
-		if err := filter.Validate(); err != nil {
-			return usageError{err}
+			filter.IDs = args
 		}
 		s, err := c.open(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		letter, err := c.find(cmd, dlqconsumer.New(s.client, s.topo), *filter, place)
+		if err := s.readable(cmd.Context(), s.topo.DLQ()); err != nil {
+			return err
+		}
+		letter, err := c.find(cmd, dlqconsumer.New(s.client, s.topo), filter, place)
 		if err != nil {
 			return err
 		}
@@ -82,10 +87,10 @@ func (c *cli) find(cmd *cobra.Command, letters *dlqconsumer.Reader, f dlqconsume
 		return record.DeadLetter{}, err
 	}
 	if len(found) == 0 {
-		return record.DeadLetter{}, fmt.Errorf("%w of the event %s: it may wait for a retry, be parked or delivered, or its letter is older than the topic keeps", dlqconsumer.ErrNotFound, f.ID)
+		return record.DeadLetter{}, fmt.Errorf("%w of the event %s: it may wait for a retry, be parked or delivered, or its letter is older than the topic keeps", dlqconsumer.ErrNotFound, f.IDs[0])
 	}
 	if len(found) > 1 {
-		fmt.Fprintf(c.stderr, "This is the newest of several: `reenvio dlq list --id %s` lists them.\n", f.ID)
+		fmt.Fprintf(c.stderr, "This is the newest of several: `reenvio dlq list --id %s` lists them.\n", f.IDs[0])
 	}
 	return found[0], nil
 }

@@ -15,6 +15,12 @@ var died = time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 // bury writes dead letters as a dispatcher does.
 func bury(t *testing.T, s *shell, deaths map[string]record.Death) {
 	t.Helper()
+	buryFor(t, s, func(string) string { return "crm" }, deaths)
+}
+
+// buryFor is bury for the webhook of each event.
+func buryFor(t *testing.T, s *shell, webhook func(id string) string, deaths map[string]record.Death) {
+	t.Helper()
 	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
 	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
 	if err != nil {
@@ -23,7 +29,7 @@ func bury(t *testing.T, s *shell, deaths map[string]record.Death) {
 	defer client.Close()
 	for id, death := range deaths {
 		event, err := record.NewEventRecord("webhooks.events", 0, record.Event{
-			Webhook: "crm", ID: id, Type: "order.paid", ContentType: "application/json", Value: []byte(`{"order":1}`),
+			Webhook: webhook(id), ID: id, Type: "order.paid", ContentType: "application/json", Value: []byte(`{"order":1}`),
 			Headers: []kgo.RecordHeader{{Key: "x-odd", Value: []byte("a\x1b[31mb")}},
 		})
 		if err != nil {
