@@ -136,7 +136,7 @@ func (w *world) webhook(id string, change ...func(*record.Endpoint)) {
 		w.t.Fatal(err)
 	}
 	w.receiver.VerifyWith(w.t, id, secret)
-	rules := history.Rules{MaxAttempts: e.MaxAttempts, AutoPauseAfter: e.AutoPauseAfterOr()}
+	rules := history.Rules{MaxAttempts: e.MaxAttempts, AutoPauseAfter: e.AutoPauseAfterOr(), Tenant: e.Tenant}
 	if rules.AutoPauseAfter == 0 {
 		rules.AutoPauseAfter = history.NeverPause
 	}

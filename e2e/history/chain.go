@@ -117,7 +117,7 @@ func (c *checker) isHop(from, to Waiting) bool {
 }
 
 // checkParkedOnce: what is parked leaves by an attempt, so two parked records
-// after the same attempt are two chains, unless the webhook was resumed between.
+// after the same attempt are two chains, unless the webhook was resumed or released between.
 func (c *checker) checkParkedOnce(ch *chain) {
 	last := map[int]Waiting{}
 	for _, x := range ch.waiting {
@@ -125,7 +125,7 @@ func (c *checker) checkParkedOnce(ch *chain) {
 			continue
 		}
 		before, twice := last[x.Attempts]
-		if twice && !c.webhook(ch.event.Webhook).resumedBetween(before.Written, x.Written.Add(c.Slack)) {
+		if twice && !c.webhook(ch.event.Webhook).freedBetween(before.Written, x.Written.Add(c.Slack)) {
 			c.brokenFor(ch, OneChain, "it was parked twice after %d attempts, at %s and at %s", x.Attempts, before.Place, x.Place)
 		}
 		last[x.Attempts] = x
@@ -133,9 +133,15 @@ func (c *checker) checkParkedOnce(ch *chain) {
 }
 
 // resumedBetween says whether a pause of the webhook may have ended within the
-// time given.
-func (w *webhook) resumedBetween(from, to time.Time) bool {
-	for _, l := range w.lifts {
+// time given, freedBetween whether a pause or a hold may.
+func (w *webhook) resumedBetween(from, to time.Time) bool { return within(w.lifts, from, to) }
+
+func (w *webhook) freedBetween(from, to time.Time) bool {
+	return w.resumedBetween(from, to) || within(w.releases, from, to)
+}
+
+func within(lifts []lift, from, to time.Time) bool {
+	for _, l := range lifts {
 		if !l.to.Before(from) && !l.from.After(to) {
 			return true
 		}

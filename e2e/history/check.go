@@ -14,7 +14,7 @@ func Check(h History) Report {
 	c := newChecker(&h)
 	for _, check := range []func(){
 		c.checkSent, c.checkMoves, c.checkNumbers, c.checkEnds, c.checkWaiting, c.checkDead,
-		c.checkRequests, c.checkOrder, c.checkOverlap, c.checkDueTimes, c.checkCommands, c.checkStreaks, c.checkPauses,
+		c.checkRequests, c.checkOrder, c.checkOverlap, c.checkDueTimes, c.checkCommands, c.checkStreaks, c.checkPauses, c.checkByHand,
 	} {
 		check()
 	}
@@ -77,6 +77,8 @@ type webhook struct {
 	acts     []Act
 	lifts    []lift
 	pauses   []pause
+	releases []lift  // of a hold that concerns it
+	holds    []pause // by hand
 }
 
 // request is a request and the attempt record that tells of it.
@@ -126,13 +128,19 @@ func newChecker(h *History) *checker {
 		w.acts = append(w.acts, a)
 	}
 	for _, q := range h.Requests {
+		if c.isTest(q) {
+			continue
+		}
 		w := c.webhook(q.Webhook)
 		w.requests = append(w.requests, &request{Request: q})
 	}
 	for _, ch := range c.ordered {
 		slices.SortStableFunc(ch.waiting, byProgress)
 	}
-	c.each(func(w *webhook) { w.findLifts(c.uncommitted()) })
+	c.each(func(w *webhook) {
+		w.findLifts(c.uncommitted())
+		c.findHolds(w)
+	})
 	return c
 }
 

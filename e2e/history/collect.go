@@ -73,7 +73,7 @@ func (t *Topics) addEvent(r *kgo.Record) error {
 	d, _ := record.FromEvent(r) // an event that can't be delivered must end, too
 	t.Events = append(t.Events, Event{
 		Place: record.SourceOf(r), Written: r.Timestamp, Webhook: d.Webhook, ID: d.ID,
-		Value: HashOf(d.Value), Headers: hashOfHeaders(d.Headers), Moved: d.Moved,
+		Value: HashOf(d.Value), Headers: hashOfHeaders(d.Headers), Expiry: d.Expiry.Time, Moved: d.Moved,
 	})
 	return nil
 }
@@ -125,7 +125,9 @@ func (t *Topics) addAttempt(r *kgo.Record) error {
 
 func (t *Topics) addState(r *kgo.Record) error {
 	if string(r.Key) == record.NumberKey {
-		return nil // the number's own facts
+		state, err := record.ParseNumberState(r.Value)
+		t.Numbers = append(t.Numbers, Number{Place: record.SourceOf(r), Written: r.Timestamp, Holds: state.Holds})
+		return err
 	}
 	s := State{Place: record.SourceOf(r), Written: r.Timestamp, Webhook: string(r.Key)}
 	if r.Value == nil {
@@ -135,7 +137,7 @@ func (t *Topics) addState(r *kgo.Record) error {
 		if err != nil {
 			return err
 		}
-		s.Reasons, s.Streak, s.Parked = state.PauseReasons, state.ConsecutiveFailures, state.Parked
+		s.Reasons, s.Streak, s.Parked, s.Held = state.PauseReasons, state.ConsecutiveFailures, state.Parked, state.Hold != nil
 	}
 	t.States = append(t.States, s)
 	return nil
@@ -145,7 +147,7 @@ func (t *Topics) addAct(r *kgo.Record) error {
 	a := Act{Place: record.SourceOf(r), Written: r.Timestamp, Webhook: string(r.Key)}
 	// Nonsense in the topic is left out here; that it did no harm shows elsewhere.
 	if c, err := record.ParseCommand(r.Value); err == nil {
-		a.ID, a.Action = c.ID, c.Action
+		a.ID, a.Action, a.Scope, a.Value = c.ID, c.Action, c.Scope, c.Value
 		t.Acts = append(t.Acts, a)
 	} else if result, err := record.ParseResult(r.Value); err == nil {
 		a.ID, a.Result = result.ID, result.Result

@@ -72,7 +72,7 @@ func (c *checker) checkUnfinished(ch *chain) (parked bool) {
 	}
 	done, committed := c.Topics.Committed[Partition{last.Topic, last.Partition}]
 	switch {
-	case c.Final && (!w.pausedNow() || !parked):
+	case c.Final && !w.heldNow() && (!w.pausedNow() || !parked):
 		c.brokenFor(ch, NothingLost, "the run is over, and it was neither finished nor parked for a paused webhook; its last record lies at %s", last)
 	case parked && !w.knowsParked(last.Offset):
 		c.brokenFor(ch, NothingLost, "it waits at %s, where the webhook's state has nothing parked any more", last)

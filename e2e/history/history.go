@@ -81,6 +81,8 @@ type Rules struct {
 	// Delay is the least and the most between the end of the n-th attempt (from
 	// 1) and the due time of the next; nil means 2^n s and 10 % more.
 	Delay func(n int) (least, most time.Duration)
+	// Tenant and Host are what a hold by hand can concern.
+	Tenant, Host string
 	// AnyOrder is for webhooks with several requests in flight: their order, and
 	// whether two requests overlap, is not looked at.
 	AnyOrder bool

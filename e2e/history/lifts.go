@@ -62,17 +62,21 @@ func later(a, b time.Time) time.Time {
 // checkCommands: each command is carried out once, and answered.
 func (c *checker) checkCommands() {
 	c.each(func(w *webhook) {
-		results := map[string]int{}
+		type key struct {
+			number int32 // a command for all numbers has one id
+			id     string
+		}
+		results := map[key]int{}
 		for _, a := range w.acts {
 			if a.Result != "" {
-				results[a.ID]++
+				results[key{a.Place.Partition, a.ID}]++
 			}
 		}
 		for _, a := range w.acts {
 			if a.Action == "" {
 				continue
 			}
-			switch n := results[a.ID]; {
+			switch n := results[key{a.Place.Partition, a.ID}]; {
 			case n > 1:
 				c.broken(OneChain, w.id, "", "the command %s (%s) has %d results", a.ID, a.Action, n)
 			case n == 0 && c.Final:

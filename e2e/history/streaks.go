@@ -153,8 +153,8 @@ func (c *checker) deserved(w *webhook, streaks []streak, s State) bool {
 	})
 }
 
-// checkPauses: nothing starts while a webhook is paused. What was in flight when
-// the pause began may end.
+// checkPauses: nothing starts while a webhook is paused or held. What was in flight
+// when that began may end.
 func (c *checker) checkPauses() {
 	c.each(func(w *webhook) {
 		for _, s := range w.states {
@@ -162,6 +162,7 @@ func (c *checker) checkPauses() {
 				w.pauses = append(w.pauses, pause{s.Written, w.nextLift(s.Written).from, "its state is paused"})
 			}
 		}
+		w.pauses = append(w.pauses, w.holds...)
 		// With several in flight, the end of one and the start of another are told
 		// by two goroutines.
 		var several time.Duration

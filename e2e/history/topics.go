@@ -13,7 +13,8 @@ type Topics struct {
 	Dead     []Dead
 	Attempts []Attempt
 	States   []State
-	Acts     []Act // commands and their results
+	Numbers  []Number // the numbers' own facts
+	Acts     []Act    // commands and their results
 	// Committed is the offset below which the dispatchers' group has finished all
 	// that is in a partition. A partition that is absent has no commit.
 	Committed map[Partition]int64
@@ -33,6 +34,7 @@ type Event struct {
 	ID      string // its own or derived
 	Value   Hash
 	Headers Hash           // of its own headers
+	Expiry  time.Time      // ce_expirytime
 	Moved   *record.Source // the first record, when this is its copy in the right partition
 }
 
@@ -97,16 +99,26 @@ type State struct {
 	Reasons []record.PauseReason
 	Streak  int
 	Parked  *record.Parked
+	Held    bool // by hand, the webhook itself
 }
 
 func (s State) paused() bool { return len(s.Reasons) > 0 }
+
+// Number is a record of the state topic for a number.
+type Number struct {
+	Place   record.Source
+	Written time.Time
+	Holds   []record.Hold
+}
 
 // Act is a command, or the result of one.
 type Act struct {
 	Place   record.Source
 	Written time.Time
-	Webhook string
+	Webhook string // or record.NumberKey
 	ID      string
 	Action  record.Action     // of a command
+	Scope   record.HoldScope  // of a hold or release
+	Value   string            // of a hold, release or skip
 	Result  record.ResultCode // of a result
 }
