@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"github.com/reenvio/reenvio/dispatcher"
 	"github.com/reenvio/reenvio/internal/config"
 	"github.com/reenvio/reenvio/internal/process"
 	"github.com/reenvio/reenvio/internal/secrets"
@@ -27,17 +29,18 @@ type devFlags struct {
 func newDev(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Try it: broker, dispatcher and a sample receiver in one process",
+		Short: "Try it: broker, dispatcher, a sample receiver and a page to look at, in one process",
 		Long: `Run everything in one process: an embedded broker that keeps its data, a dispatcher, and a sample receiver with three webhooks.
 
   demo-ok     takes every event
   demo-flaky  refuses each event twice, so that you see retries
   demo-down   always fails: two events die, and the tenth failure in a row pauses it
 
-What happens is printed as it happens. Meanwhile the other commands work in a second terminal, in the same directory.
+What happens is printed as it happens, and shown on a page (http://127.0.0.1:7090/, see dlq.listen). Meanwhile the other commands work in
+a second terminal, in the same directory.
 Ctrl-C ends it cleanly; the next start goes on where this one stopped.`,
 		Example: `  reenvio dev
-  reenvio dev --data-dir /tmp/reenvio --broker-port 0 --receiver-port 0 --admin.listen 127.0.0.1:0`,
+  reenvio dev --data-dir /tmp/reenvio --broker-port 0 --receiver-port 0 --admin.listen 127.0.0.1:0 --dlq.listen 127.0.0.1:0`,
 		Args: noArgs,
 	}
 	var flags devFlags
@@ -45,6 +48,9 @@ Ctrl-C ends it cleanly; the next start goes on where this one stopped.`,
 	cmd.Flags().IntVar(&flags.brokerPort, "broker-port", 7092, "port of the broker on 127.0.0.1; 0 is any free one")
 	cmd.Flags().IntVar(&flags.receiverPort, "receiver-port", 7091, "port of the sample receiver on 127.0.0.1; 0 is any free one")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := errors.Join(validPort("--broker-port", flags.brokerPort), validPort("--receiver-port", flags.receiverPort)); err != nil {
+			return usageError{err}
+		}
 		s, origins, err := c.loadOver(cmd, devDefaults(), config.Base{})
 		if err != nil {
 			return err
@@ -59,6 +65,13 @@ Ctrl-C ends it cleanly; the next start goes on where this one stopped.`,
 		return nil
 	}
 	return cmd
+}
+
+func validPort(flag string, port int) error {
+	if port < 0 || port > 65535 {
+		return fmt.Errorf("%s is %d: it must be 0 (any free one) to 65535", flag, port)
+	}
+	return nil
 }
 
 // devDefaults are for one machine: what is on it may be sent to, without TLS, and every record has one copy. The log is quiet, since
@@ -118,19 +131,30 @@ func (c *cli) dev(ctx context.Context, s settings, flags devFlags) (err error) {
 	if err := demo.createWebhooks(ctx); err != nil {
 		return err
 	}
+	listener, err := listenPage(s.DLQ.Listen)
+	if err != nil {
+		return err
+	}
 	tell := newNarrator(c.stdout, selfCommand())
-	tail, err := startTail(ctx, session, tell, log)
+	page := &page{session: session, flow: newFlow(), receiver: receiver, self: tell.self, log: log, listener: listener}
+	teardown.Add("page", page.stop)
+	tail, err := startTail(ctx, session, tell, page.flow, log)
 	if err != nil {
 		return err
 	}
 	teardown.Add("tail of the topics", func(context.Context) error { tail.stop(); return nil })
 
 	return serve(ctx, service{settings: s, topo: session.topo, keys: keys, log: log, ready: func(admin string) error {
-		file := devFileOf(s, receiver.port(), admin)
+		file := devFileOf(s, devPorts{
+			Broker: portOf(s.Kafka.Brokers[0]), Admin: portOf(admin), Receiver: receiver.port(), Page: portOf(listener.Addr().String()),
+		})
+		if err := page.start(file); err != nil {
+			return err
+		}
 		if err := file.write(dir.path); err != nil {
 			return err
 		}
-		tell.welcome(file, dir.path)
+		tell.welcome(file, dir.path, page.url())
 		return demo.sendEvents(ctx)
 	}})
 }
@@ -179,16 +203,16 @@ func applyTopics(ctx context.Context, s *session) error {
 }
 
 // devFileOf is what clients must know of this process.
-func devFileOf(s settings, receiverPort int, admin string) *devFile {
+func devFileOf(s settings, ports devPorts) *devFile {
 	file := &devFile{
 		PID: os.Getpid(), Brokers: s.Kafka.Brokers, Prefix: s.Topics.Prefix, KeysetFile: s.Secrets.KeysetFile,
-		Ports:    devPorts{Broker: portOf(s.Kafka.Brokers[0]), Admin: portOf(admin), Receiver: receiverPort},
-		Settings: map[string]string{},
+		Ports: ports, Settings: map[string]string{},
 	}
 	for _, field := range config.Fields(&s) {
 		section, _, _ := strings.Cut(field.Key, ".")
-		switch section {
-		case "topics", "retry", "dedup", "egress":
+		switch {
+		case slices.Contains([]string{"topics", "retry", "dedup", "egress"}, section),
+			field.Key == "dispatcher.group" && s.Dispatcher.Group != dispatcher.GroupOf(s.Topics.Prefix): // else it follows from the prefix
 			file.Settings[field.Key] = field.Text()
 		}
 	}

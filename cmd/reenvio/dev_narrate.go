@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/lipgloss"
 
@@ -37,8 +38,8 @@ func newNarrator(w io.Writer, self string) *narrator {
 
 // line is a moment, a webhook and what happened to it.
 func (n *narrator) line(at time.Time, webhook string, style lipgloss.Style, what, more string) {
-	webhook = clean(webhook)
-	n.width = max(n.width, len(webhook))
+	webhook = cut(clean(webhook), mostWidth)
+	n.width = max(n.width, utf8.RuneCountInString(webhook))
 	text := fmt.Sprintf("%s  %-*s  %s  %s", n.dim.Render(clock(at)), n.width, webhook, style.Render(fmt.Sprintf("%-*s", whatWidth, what)), clean(more))
 	fmt.Fprintln(n.w, strings.TrimRight(text, " "))
 }
@@ -51,6 +52,7 @@ func (n *narrator) hint(command string) {
 const (
 	clockFormat = "15:04:05.000"
 	whatWidth   = len("delivered")
+	mostWidth   = 32 // of the column of webhooks: one long id must not push all that follows out of sight
 )
 
 func clock(at time.Time) string { return at.Local().Format(clockFormat) }
@@ -140,6 +142,13 @@ func (n *narrator) state(at time.Time, webhook string, s *record.State) {
 			reasons = append(reasons, string(reason))
 		}
 	}
-	n.line(at, webhook, n.bad, "paused", strings.Join(reasons, ", ")+"; its events are kept. Resume it:")
-	n.hint("webhooks resume " + webhook)
+	what, command := "Resume it:", "webhooks resume "+webhook
+	switch { // what the configuration ordered is not a person's to lift
+	case s.HasPause(record.PauseConfig):
+		what, command = "See what is wrong with its configuration:", "webhooks get "+webhook
+	case s.HasPause(record.PauseDisabled):
+		what, command = "Send to it again:", "webhooks update "+webhook+" --enabled=true"
+	}
+	n.line(at, webhook, n.bad, "paused", strings.Join(reasons, ", ")+"; its events are kept. "+what)
+	n.hint(command)
 }

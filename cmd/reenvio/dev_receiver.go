@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -18,7 +20,23 @@ type receiver struct {
 	server   *http.Server
 	listener net.Listener
 	served   chan struct{}
+
+	mu  sync.Mutex
+	got []received // the last, newest first
 }
+
+// received is a request as the page of `reenvio dev` shows it.
+type received struct {
+	At      time.Time
+	Webhook string
+	EventID string
+	Attempt int
+	Status  int
+	Body    string // its beginning
+}
+
+// shownBody is how much of a body is shown, in bytes.
+const shownBody = 160
 
 // flakyFailures is how often demo-flaky refuses each event.
 const flakyFailures = 2
@@ -29,15 +47,15 @@ func startReceiver(port int) (*receiver, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /"+demoOK, answerWith(func(int) int { return http.StatusOK }))
-	mux.HandleFunc("POST /"+demoDown, answerWith(func(int) int { return http.StatusInternalServerError }))
-	mux.HandleFunc("POST /"+demoFlaky, answerWith(func(attempt int) int {
+	r := &receiver{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, listener: listener, served: make(chan struct{})}
+	mux.HandleFunc("POST /"+demoOK, r.answerWith(demoOK, func(int) int { return http.StatusOK }))
+	mux.HandleFunc("POST /"+demoDown, r.answerWith(demoDown, func(int) int { return http.StatusInternalServerError }))
+	mux.HandleFunc("POST /"+demoFlaky, r.answerWith(demoFlaky, func(attempt int) int {
 		if attempt <= flakyFailures {
 			return http.StatusServiceUnavailable
 		}
 		return http.StatusOK
 	}))
-	r := &receiver{server: &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, listener: listener, served: make(chan struct{})}
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // returns when stop is called; what else could end it shows as failed deliveries
@@ -45,13 +63,28 @@ func startReceiver(port int) (*receiver, error) {
 	return r, nil
 }
 
-func answerWith(status func(attempt int) int) http.HandlerFunc {
+func (r *receiver) answerWith(webhook string, status func(attempt int) int) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(io.LimitReader(req.Body, shownBody))
 		// A body that is read keeps the connection for the next request.
 		_, _ = io.Copy(io.Discard, req.Body)
 		attempt, _ := strconv.Atoi(req.Header.Get("X-Webhook-Delivery-Attempt"))
-		w.WriteHeader(status(attempt))
+		answer := status(attempt)
+		r.note(received{At: time.Now(), Webhook: webhook, EventID: req.Header.Get("X-Webhook-Event-Id"), Attempt: attempt, Status: answer, Body: clean(string(body))})
+		w.WriteHeader(answer)
 	}
+}
+
+func (r *receiver) note(got received) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.got = newest(r.got, got)
+}
+
+func (r *receiver) last() []received {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got)
 }
 
 func (r *receiver) port() int { return r.listener.Addr().(*net.TCPAddr).Port }

@@ -22,6 +22,7 @@ type tail struct {
 	topo   *topology.Topology
 	cycle  time.Duration // of the dispatcher
 	tell   *narrator
+	flow   *flow
 	log    *slog.Logger
 	done   chan struct{}
 	cancel context.CancelFunc
@@ -30,8 +31,8 @@ type tail struct {
 // tailWait is how long a broker holds a fetch that has nothing yet: it bounds how late a line is told when a fetch is not woken.
 const tailWait = 100 * time.Millisecond
 
-// startTail tells what is committed from now on.
-func startTail(ctx context.Context, s *session, tell *narrator, log *slog.Logger) (*tail, error) {
+// startTail tells, and counts, what is committed from now on.
+func startTail(ctx context.Context, s *session, tell *narrator, flow *flow, log *slog.Logger) (*tail, error) {
 	states, err := s.control(nil).ListStates(ctx)
 	if err != nil {
 		return nil, err
@@ -55,7 +56,7 @@ func startTail(ctx context.Context, s *session, tell *narrator, log *slog.Logger
 	}
 	client.AddConsumePartitions(ends.KOffsets())
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	t := &tail{client: client, topo: topo, cycle: s.settings.Dispatcher.Cycle, tell: tell, log: log, done: make(chan struct{}), cancel: cancel}
+	t := &tail{client: client, topo: topo, cycle: s.settings.Dispatcher.Cycle, tell: tell, flow: flow, log: log, done: make(chan struct{}), cancel: cancel}
 	go t.run(ctx)
 	return t, nil
 }
@@ -105,13 +106,13 @@ func (t *tail) scene(r *kgo.Record) (scene, error) {
 	switch r.Topic {
 	case t.topo.Attempts():
 		a, err := record.ParseAttempt(r.Value)
-		return scene{attemptEnd(a), 0, func() { t.tell.attempt(a) }}, err
+		return scene{attemptEnd(a), 0, func() { t.tell.attempt(a); t.flow.attempt(a) }}, err
 	case t.topo.Parked():
 		d, err := record.FromWaiting(r)
-		return scene{r.Timestamp, 1, func() { t.tell.parked(r.Timestamp, d) }}, err
+		return scene{r.Timestamp, 1, func() { t.tell.parked(r.Timestamp, d); t.flow.parked(d) }}, err
 	case t.topo.DLQ():
 		l, err := record.ParseDeadLetter(r)
-		return scene{l.DiedAt.Time, 2, func() { t.tell.deadLetter(l) }}, err
+		return scene{l.DiedAt.Time, 2, func() { t.tell.deadLetter(l); t.flow.deadLetter(l) }}, err
 	}
 	webhook := string(r.Key)
 	if webhook == record.NumberKey {

@@ -63,7 +63,7 @@ type devRun struct {
 	ended  chan int
 }
 
-var freePorts = []string{"--broker-port=0", "--receiver-port=0", "--admin.listen=127.0.0.1:0", "--topics.partitions=3"}
+var freePorts = []string{"--broker-port=0", "--receiver-port=0", "--admin.listen=127.0.0.1:0", "--dlq.listen=127.0.0.1:0", "--topics.partitions=3"}
 
 func startDev(t *testing.T, s *shell, args ...string) *devRun {
 	t.Helper()
@@ -163,7 +163,7 @@ func TestDevRefusesWhatCannotWork(t *testing.T) {
 	}
 	defer taken.Close()
 	port := fmt.Sprint(portOf(taken.Addr().String()))
-	for flag, want := range map[string]string{"--broker-port=" + port: "--broker-port", "--receiver-port=" + port: "--receiver-port", "--admin.listen=127.0.0.1:" + port: "admin.listen"} {
+	for flag, want := range map[string]string{"--broker-port=" + port: "--broker-port", "--receiver-port=" + port: "--receiver-port", "--admin.listen=127.0.0.1:" + port: "admin.listen", "--dlq.listen=127.0.0.1:" + port: "dlq.listen"} {
 		s.run(t, append(append([]string{"dev"}, freePorts...), flag)...).wantCode(t, exitFailed).wantErr(t, port, "in use", want)
 	}
 	// What was started before the failure is down again: the directory is free, and no dev.json lies there.

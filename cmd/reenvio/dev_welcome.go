@@ -11,12 +11,13 @@ import (
 )
 
 // welcome says what runs, where everything is and what to try.
-func (n *narrator) welcome(f *devFile, dir string) {
+func (n *narrator) welcome(f *devFile, dir, page string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.facts("Webhooks", demoOK+"     takes every event", demoFlaky+"  refuses each event twice",
 		demoDown+"   always fails: two events die, and the tenth failure in a row pauses it")
 	n.facts("Broker", strings.Join(f.Brokers, ","))
+	n.facts("Page", page)
 	n.facts("Metrics, health", fmt.Sprintf("http://127.0.0.1:%d/metrics  /livez  /readyz", f.Ports.Admin))
 	n.facts("Data", relative(dir))
 	fmt.Fprintln(n.w, "\nTry in a second terminal, in this directory:")
@@ -26,6 +27,7 @@ func (n *narrator) welcome(f *devFile, dir string) {
 		}
 	}
 	for _, command := range []string{
+		"status",
 		"webhooks list",
 		"send --webhook " + demoOK + ` --data '{"hello":"world"}'`,
 		"send --webhook " + demoFlaky + ` --data '{"hello":"again"}'`,

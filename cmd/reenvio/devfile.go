@@ -34,6 +34,7 @@ type devPorts struct {
 	Broker   int `json:"broker"`
 	Admin    int `json:"admin"`
 	Receiver int `json:"receiver"`
+	Page     int `json:"page"`
 }
 
 // findDev returns the dev.json of a `reenvio dev` that runs in this directory. It returns nil when there is none, or when it is what a

@@ -55,91 +55,141 @@ func newEndpointFlags(flags *pflag.FlagSet) *endpointFlags {
 	return f
 }
 
-// build reads what the flags point to, and returns the endpoint with only those fields set that were given: what has its default today
-// follows the default tomorrow.
+// build is the endpoint that the flags describe, for one that is new.
 func (f *endpointFlags) build(ctx context.Context, c *cli, id string) (record.Endpoint, error) {
-	e := f.endpoint
-	e.ID = id
-	if e.URL == "" {
+	e := record.Endpoint{ID: id}
+	if f.endpoint.URL == "" {
 		return e, usagef("--url is missing: where are the events of %s to be sent?", id)
 	}
-	if f.flags.Changed("timeout") {
-		e.Timeout = record.Duration(f.timeout)
-	}
-	if f.flags.Changed("auto-pause-after") {
-		e.AutoPauseAfter = &f.autoPauseAfter
-	}
-	if f.flags.Changed("enabled") {
-		e.Enabled = &f.enabled
-	}
-	for name, unset := range map[string]func(){
-		"max-attempts": func() { e.MaxAttempts = 0 }, "jitter": func() { e.Jitter = "" },
-		"retry-on": func() { e.RetryOn = "" }, "ordering": func() { e.Ordering = "" },
-	} {
-		if !f.flags.Changed(name) {
-			unset()
+	for i, line := range f.headers {
+		if _, value, colon := strings.Cut(line, ":"); colon && strings.TrimSpace(value) == "" {
+			return e, usagef("the --header number %d has no value", i+1)
 		}
 	}
-	e.AutoResume = record.Duration(f.autoResume)
-	for _, delay := range f.schedule {
-		e.Schedule = append(e.Schedule, record.Duration(delay))
+	change, err := f.change(ctx, c)
+	if err == nil {
+		change(&e)
 	}
-	if err := supported(e); err != nil {
-		return e, err
-	}
-	var err error
-	if e.Headers, err = parseHeaders(f.headers); err != nil {
-		return e, err
-	}
-	e.TLS, err = f.buildTLS(ctx, c)
 	return e, err
 }
 
+// change reads what the flags point to, and returns what they do to an endpoint. Only those fields are set that were given: what has its
+// default today follows the default tomorrow.
+func (f *endpointFlags) change(ctx context.Context, c *cli) (func(*record.Endpoint), error) {
+	if err := f.supported(); err != nil {
+		return nil, err
+	}
+	headers, err := parseHeaders(f.headers)
+	if err != nil {
+		return nil, err
+	}
+	pems, err := f.readTLS(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return func(e *record.Endpoint) {
+		for _, field := range endpointFields {
+			if field.set != nil && f.flags.Changed(field.flag) {
+				field.set(e, f)
+			}
+		}
+		for _, h := range headers {
+			setHeader(e, h[0], h[1])
+		}
+		for flag, pem := range pems {
+			if e.TLS == nil {
+				e.TLS = &record.TLS{}
+			}
+			*tlsField(e.TLS, flag) = pem
+		}
+	}, nil
+}
+
 // supported refuses what an endpoint may say and this version's dispatcher does not do yet: better refused than ignored.
-func supported(e record.Endpoint) error {
-	switch {
-	case e.OrderingOr() != record.OrderFirstAttempt:
-		return usagef("--ordering is %q: this version has first_attempt only", e.Ordering)
-	case e.RateLimit != 0:
+func (f *endpointFlags) supported() error {
+	switch zero := f.zero(); {
+	case zero != nil:
+		return zero
+	case f.endpoint.OrderingOr() != record.OrderFirstAttempt:
+		return usagef("--ordering is %q: this version has first_attempt only", f.endpoint.Ordering)
+	case f.endpoint.RateLimit != 0:
 		return usagef("--rate-limit is not there yet in this version")
-	case e.AutoResume != 0:
+	case f.autoResume != 0:
 		return usagef("--auto-resume is not there yet in this version: a person resumes, with `reenvio webhooks resume`")
 	}
 	return nil
 }
 
-func parseHeaders(lines []string) (map[string]string, error) {
-	var headers map[string]string
+// zero refuses a 0 that was given: in a record it would stand for the default.
+func (f *endpointFlags) zero() error {
+	for _, field := range []struct {
+		flag   string
+		is     bool
+		bounds string
+	}{
+		{"timeout", f.timeout == 0, "1s to 2m"},
+		{"max-attempts", f.endpoint.MaxAttempts == 0, "1 to 50"},
+		{"max-in-flight", f.endpoint.MaxInFlight == 0, "1 or more"},
+	} {
+		if flag := f.flags.Lookup(field.flag); field.is && flag.Changed {
+			return usagef("--%s is %s: it must be %s", field.flag, flag.Value, field.bounds)
+		}
+	}
+	return nil
+}
+
+// parseHeaders are the names and values of headers, in the order given. One without a value takes the header away.
+func parseHeaders(lines []string) (headers [][2]string, err error) {
 	for i, line := range lines {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok { // the line may hold a token, so it is not shown
 			return nil, usagef("the --header number %d has no colon: write it 'Name: value'", i+1)
 		}
-		if headers == nil {
-			headers = map[string]string{}
-		}
-		headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		headers = append(headers, [2]string{strings.TrimSpace(name), strings.TrimSpace(value)})
 	}
 	return headers, nil
 }
 
-func (f *endpointFlags) buildTLS(ctx context.Context, c *cli) (*record.TLS, error) {
-	var own record.TLS
-	set := false
-	for name, field := range map[string]*string{"tls-ca": &own.CA, "tls-cert": &own.Cert, "tls-key": &own.Key} {
-		if *f.tls[name] == "" {
+// setHeader replaces the header of this name, in whatever case it is written there.
+func setHeader(e *record.Endpoint, name, value string) {
+	for there := range e.Headers {
+		if strings.EqualFold(there, name) {
+			delete(e.Headers, there)
+		}
+	}
+	if value == "" {
+		return
+	}
+	if e.Headers == nil {
+		e.Headers = map[string]string{}
+	}
+	e.Headers[name] = value
+}
+
+func tlsField(t *record.TLS, flag string) *string {
+	switch flag {
+	case "tls-ca":
+		return &t.CA
+	case "tls-cert":
+		return &t.Cert
+	}
+	return &t.Key
+}
+
+// readTLS are the contents of the files that were given, by flag.
+func (f *endpointFlags) readTLS(ctx context.Context, c *cli) (map[string]string, error) {
+	pems := map[string]string{}
+	for name, source := range f.tls {
+		if *source == "" {
 			continue
 		}
-		data, err := c.content(ctx, "--"+name, *f.tls[name])
+		data, err := c.content(ctx, "--"+name, *source)
 		if err != nil {
 			return nil, err
 		}
-		*field, set = string(data), true
+		pems[name] = string(data)
 	}
-	if !set {
-		return nil, nil
-	}
-	return &own, nil
+	return pems, nil
 }
 
 // signingSecret is the one given, or a new one, which must be shown: nobody can read it later without the keyset.

@@ -23,6 +23,7 @@ func (c *cli) loadOver(cmd *cobra.Command, s settings, base config.Base) (settin
 		Environ: c.environ,
 		Flags:   cmd.Flags(),
 	})
+	s.complete()
 	if err == nil {
 		err = s.validate()
 	}

@@ -19,5 +19,9 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, soft := context.WithCancel(context.Background())
 	go process.Stops(context.Background(), signals, soft, func(os.Signal) { os.Exit(exitFailed) })
-	os.Exit(run(ctx, &cli{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), terminal: process.IsTerminal(os.Stdin)}, os.Args[1:]))
+	c := &cli{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(),
+		terminal: process.IsTerminal(os.Stdin), renew: process.IsTerminal(os.Stderr),
+	}
+	os.Exit(run(ctx, c, os.Args[1:]))
 }

@@ -39,7 +39,8 @@ var contractMetrics = []string{
 	`reenvio_kafka_produce_bytes_total{client="transactions",`,
 }
 
-func (d *devRun) wantMetrics(t *testing.T, want []string) {
+// metricsPage is what Prometheus would read.
+func (d *devRun) metricsPage(t *testing.T) string {
 	t.Helper()
 	file, err := findDev(".reenvio/dev.json")
 	if err != nil || file == nil {
@@ -54,12 +55,18 @@ func (d *devRun) wantMetrics(t *testing.T, want []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(page)
+}
+
+func (d *devRun) wantMetrics(t *testing.T, want []string) {
+	t.Helper()
+	page := d.metricsPage(t)
 	for _, metric := range want {
-		if !strings.Contains(string(page), "\n"+metric) {
+		if !strings.Contains(page, "\n"+metric) {
 			t.Errorf("no metric %s", metric)
 		}
 	}
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(page) {
 		if strings.HasPrefix(line, "reenvio_") && strings.Contains(line, "demo-") {
 			t.Errorf("a webhook in a label: %s", line)
 		}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/reenvio/reenvio/internal/config"
 )
@@ -33,8 +36,9 @@ func newRoot(c *cli) *cobra.Command {
 	s := defaultSettings()
 	config.RegisterFlags(root.PersistentFlags(), &s)
 	root.AddCommand(
-		newDev(c), newDispatcher(c), newSend(c), newWebhooks(c), newDLQ(c), newTopics(c), newSecrets(c), newConfig(c), newVersion(c),
+		newDev(c), newDispatcher(c), newSend(c), newLogs(c), newEvents(c), newWebhooks(c), newHold(c), newRelease(c), newSkip(c), newStatus(c), newRetryTiers(c), newDLQ(c), newTopics(c), newSecrets(c), newConfig(c), newCompletion(c), newVersion(c),
 	)
+	completeArguments(c, root)
 	return root
 }
 
@@ -44,7 +48,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if !cmd.HasSubCommands() {
-		return usagef("%s takes no argument, got %q", cmd.CommandPath(), args[0])
+		return usagef("%s takes no argument, got %q%s", cmd.CommandPath(), args[0], equalsSign(cmd, args[0]))
 	}
 	hint := ""
 	cmd.SuggestionsMinimumDistance = 2 // two edits
@@ -52,6 +56,16 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		hint = "; did you mean " + near[0] + "?"
 	}
 	return usagef("%s has no command %q%s", cmd.CommandPath(), args[0], hint)
+}
+
+// equalsSign is the hint for an argument that was meant as the value of a flag before it, which may stand without one: --wait 10s.
+func equalsSign(cmd *cobra.Command, arg string) (hint string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.NoOptDefVal != "" && f.Value.Type() == "duration" && f.Value.Set(arg) == nil {
+			hint = fmt.Sprintf("; its value is given with an equals sign: --%s=%s", f.Name, arg)
+		}
+	})
+	return hint
 }
 
 // oneArg wants exactly one argument, called what.

@@ -22,6 +22,7 @@ type cli struct {
 	stdout, stderr io.Writer
 	environ        []string
 	terminal       bool // a person sits at stdin and can be asked
+	renew          bool // stderr is a terminal, on which a line can be written over
 	configFile     string
 }
 

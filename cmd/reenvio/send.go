@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +17,14 @@ func newSend(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send --webhook WEBHOOK",
 		Short: "Send an event to a webhook",
-		Long:  "Write an event to the events topic, for a dispatcher to deliver. Exit status 0 says that Kafka has it.",
+		Long: `Write an event to the events topic, for a dispatcher to deliver. Exit status 0 says that Kafka has it.
+
+--wait tells of each attempt as it comes, until the event is delivered (exit status 0) or dead, or the time is up (1). It goes on by itself then.
+Another time than 30s is given with an equals sign: --wait=2m. With -o json the answer has outcome (delivered, dead, pending) and attempts, as
+` + "`reenvio events get`" + ` has them, besides.`,
 		Example: `  reenvio send --webhook crm-orders --type order.paid --data '{"order":4711}'
   reenvio send --webhook crm-orders --id order-4711-paid --data @event.json --yes
+  reenvio send --webhook crm-orders --data '{"order":4711}' --wait
   generate-event | reenvio send --webhook crm-orders --data -`,
 		Args: noArgs,
 	}
@@ -27,9 +33,14 @@ func newSend(c *cli) *cobra.Command {
 	cmd.Flags().StringVar(&event.Type, "type", "reenvio.test", "what happened")
 	cmd.Flags().StringVar(&event.ID, "id", "", "the event's id, by which receivers recognise it (default: a new one)")
 	data := cmd.Flags().String("data", "", "the body, byte for byte: text, @FILE, or - for standard input; without it the event has none")
+	wait := cmd.Flags().Duration("wait", 0, "wait until it is delivered or dead, this long at most")
+	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
 	yes := yesFlag(cmd)
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *wait <= 0 && cmd.Flags().Changed("wait") {
+			return usagef("--wait is %s: it must be longer than 0", *wait)
+		}
 		if *webhook == "" {
 			return usagef("say which webhook the event is for: --webhook WEBHOOK")
 		}
@@ -59,22 +70,41 @@ func newSend(c *cli) *cobra.Command {
 				return err
 			}
 		}
-		published, err := s.publish(cmd.Context(), event)
-		if err != nil {
+		following := &sent{c: c, began: time.Now(), where: "it was not seen on its topic yet"}
+		if *wait > 0 { // what is there already is none of the event's: so before it is sent
+			if following.endpoint, err = s.endpointIfAny(cmd.Context(), event.Webhook); err != nil {
+				return err
+			}
+			if following.watch, err = s.story(quietly).Watch(cmd.Context(), event.Webhook); err != nil {
+				return err
+			}
+		}
+		if following.event, err = s.publish(cmd.Context(), event); err != nil {
 			return err
 		}
-		if *out == formatJSON {
-			return printJSON(c.stdout, published)
+		if err := c.printSent(following.event, *out, *wait > 0); err != nil || *wait == 0 {
+			return err
 		}
-		return printFacts(c.stdout, [][2]string{
-			{"Event", published.ID},
-			{"Webhook", published.Webhook},
-			{"Topic", published.Topic},
-			{"Partition", strconv.Itoa(int(published.Partition))},
-			{"Offset", strconv.FormatInt(published.Offset, 10)},
-		})
+		return following.await(cmd.Context(), *wait, *out)
 	}
 	return cmd
+}
+
+// printSent prints what Kafka has. To a program that waits for more, all is said in one object at the end.
+func (c *cli) printSent(e producer.Published, out format, waits bool) error {
+	if out == formatJSON {
+		if waits {
+			return nil
+		}
+		return printJSON(c.stdout, e)
+	}
+	return printFacts(c.stdout, [][2]string{
+		{"Event", e.ID},
+		{"Webhook", e.Webhook},
+		{"Topic", e.Topic},
+		{"Partition", strconv.Itoa(int(e.Partition))},
+		{"Offset", strconv.FormatInt(e.Offset, 10)},
+	})
 }
 
 // publish writes one event, within a person's patience.

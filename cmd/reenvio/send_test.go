@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestSend(t *testing.T) {
 	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
 	s.run(t, "send", "--data", "x").wantCode(t, exitUsage).wantErr(t, "--webhook")
 	s.run(t, "send", "--webhook", "crm", "--id", "no blanks").wantCode(t, exitUsage).wantErr(t, "event id")
-	s.run(t, "send", "--webhook", "crm", "--data", strings.Repeat("x", 1<<20)).wantCode(t, exitUsage).wantErr(t, "1048576")
+	s.run(t, "send", "--webhook", "crm", "--data", strings.Repeat("x", 1<<20)).wantCode(t, exitUsage).wantErr(t, strconv.Itoa(record.MaxNewEventBytes))
 
 	sent := s.run(t, "send", "--webhook", "crm", "--id", "e1", "--type", "order.paid", "--data", `{"a":1}`, "-o", "json").wantCode(t, exitOK).object(t)
 	if sent["id"] != "e1" || sent["webhook"] != "crm" || sent["topic"] != "webhooks.events" || sent["offset"] != 0.0 || sent["partition"] == nil {

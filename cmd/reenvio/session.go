@@ -96,12 +96,32 @@ func (s *session) reach(ctx context.Context) error {
 	if refused, ok := errors.AsType[*net.OpError](err); ok { // without the client's own story around it
 		err = refused
 	}
-	return fmt.Errorf("no Kafka broker at %s (%s) can be reached: %w", strings.Join(s.settings.Kafka.Brokers, ", "), where, err)
+	return fmt.Errorf("no Kafka broker at %s (%s) can be reached: %w; check the address, and kafka.tls.* and kafka.sasl.* if the brokers want them",
+		strings.Join(s.settings.Kafka.Brokers, ", "), where, err)
 }
 
 // verify refuses a set of topics that records can't safely be written to.
 func (s *session) verify(ctx context.Context) error {
 	return topology.Verify(ctx, s.admin, s.topo)
+}
+
+// readable refuses topics that are absent, or have another number of partitions than is configured: what is read then would be a part, and look
+// like the whole. Unlike verify it asks for no topic but these: who may only read the dead letters can.
+func (s *session) readable(ctx context.Context, topics ...string) error {
+	listed, err := s.admin.ListTopics(ctx, topics...)
+	if err != nil {
+		return fmt.Errorf("looking at the topics %s: %w", strings.Join(topics, ", "), err)
+	}
+	for _, topic := range topics {
+		detail := listed[topic]
+		switch have := int32(len(detail.Partitions)); {
+		case detail.Err != nil || have == 0:
+			return fmt.Errorf("the topic %s is missing (or not visible to this user): if topics.prefix (%s) is right, `reenvio topics apply` makes it", topic, s.topo.Prefix())
+		case have != s.topo.Partitions():
+			return fmt.Errorf("the topic %s has %d partitions, but topics.partitions is %d: set it to %[2]d", topic, have, s.topo.Partitions())
+		}
+	}
+	return nil
 }
 
 // control is the way to endpoints, states and commands. With keys, endpoints can be written and their secrets read.

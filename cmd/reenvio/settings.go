@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
+	dlqconsumer "github.com/reenvio/reenvio/dlq-consumer"
 	retrytiers "github.com/reenvio/reenvio/retry-tiers"
 
 	"github.com/reenvio/reenvio/dispatcher"
@@ -27,6 +29,7 @@ type settings struct {
 	Secrets    secrets.Config      `koanf:"secrets"`
 	Metrics    metricsConfig       `koanf:"metrics"`
 	Admin      process.AdminConfig `koanf:"admin"`
+	DLQ        dlqconsumer.Config  `koanf:"dlq"`
 	Log        process.LogConfig   `koanf:"log"`
 }
 
@@ -47,8 +50,15 @@ func defaultSettings() settings {
 		Attempts:   dispatcher.DefaultAttempts(),
 		Dedup:      dedupConfig{Window: 10 * time.Minute},
 		Admin:      process.DefaultAdmin(),
+		Secrets:    secrets.DefaultConfig(),
+		DLQ:        dlqconsumer.Defaults(),
 		Log:        process.DefaultLog(),
 	}
+}
+
+// complete fills in what follows from other settings.
+func (s *settings) complete() {
+	s.Dispatcher.Group = cmp.Or(s.Dispatcher.Group, dispatcher.GroupOf(s.Topics.Prefix))
 }
 
 // validate checks what a type can't say, in every section, and across them what only the whole can tell.
@@ -58,7 +68,7 @@ func (s *settings) validate() error {
 		_, topics = s.topology()
 	}
 	return errors.Join(s.validateKafka(), topics, s.Retry.Validate(), s.Dispatcher.Validate(), s.Attempts.Validate(), s.Egress.Validate(),
-		s.Admin.Validate(), s.Log.Validate())
+		s.Admin.Validate(), s.DLQ.Validate(), s.Log.Validate())
 }
 
 // validateKafka leaves it to the command whether it needs brokers: dev brings its own, and config must show what is wrong.

@@ -17,15 +17,19 @@ import (
 )
 
 func newWebhooks(c *cli) *cobra.Command {
-	return group("webhooks", "Create, look at, pause and resume webhooks",
-		newWebhooksCreate(c), newWebhooksList(c), newWebhooksGet(c), newWebhooksPause(c), newWebhooksResume(c))
+	return group("webhooks", "Create, look at, change, pause and resume webhooks",
+		newWebhooksCreate(c), newWebhooksList(c), newWebhooksGet(c), newWebhooksUpdate(c), newWebhooksDelete(c), newWebhooksRotateSecret(c),
+		newWebhooksPause(c), newWebhooksResume(c), newWebhooksTest(c), newWebhooksDiscardParked(c))
 }
 
 // webhookView is a webhook as people and programs see it: its sensitive values redacted.
 type webhookView struct {
 	Endpoint record.Endpoint `json:"endpoint"`
 	State    record.State    `json:"state"`
+	Holds    []record.Hold   `json:"holds,omitempty"`  // those by hand that concern more than this webhook
 	Secret   string          `json:"secret,omitempty"` // only right after it was made
+
+	pausedBy *record.Command // the one that paused it, as far as a person did
 }
 
 func newWebhooksList(c *cli) *cobra.Command {
@@ -43,6 +47,9 @@ func newWebhooksList(c *cli) *cobra.Command {
 			return err
 		}
 		defer s.client.Close()
+		if err := s.readable(cmd.Context(), s.topo.Endpoints(), s.topo.State()); err != nil {
+			return err
+		}
 		views, problems, err := s.listWebhooks(cmd.Context())
 		if err != nil {
 			return err
@@ -55,7 +62,7 @@ func newWebhooksList(c *cli) *cobra.Command {
 		}
 		var rows [][]string
 		for _, v := range views {
-			rows = append(rows, []string{v.Endpoint.ID, statusText(v.State), strconv.Itoa(v.State.ConsecutiveFailures), strconv.FormatInt(parkedCount(v.State), 10), v.Endpoint.URLHost, v.Endpoint.Tenant})
+			rows = append(rows, []string{v.Endpoint.ID, v.statusText(), strconv.Itoa(v.State.ConsecutiveFailures), strconv.FormatInt(parkedCount(v.State), 10), v.Endpoint.URLHost, v.Endpoint.Tenant})
 		}
 		if len(rows) == 0 {
 			fmt.Fprintln(c.stderr, "There is no webhook yet: `reenvio webhooks create` makes one.")
@@ -76,6 +83,10 @@ func (s *session) listWebhooks(ctx context.Context) (views []webhookView, proble
 	if err != nil {
 		return nil, nil, err
 	}
+	holds, err := ctl.ListHolds(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	keys, _ := secrets.Load(s.settings.Secrets) // only to show a little more: see redact
 	views = []webhookView{}                     // an empty list is [], not null
 	for _, e := range endpoints {
@@ -83,7 +94,9 @@ func (s *session) listWebhooks(ctx context.Context) (views []webhookView, proble
 			problems = append(problems, e.Problem)
 			continue
 		}
-		views = append(views, webhookView{Endpoint: redact(keys, e.Endpoint), State: stateOr(states[e.ID], e.ID)})
+		views = append(views, webhookView{
+			Endpoint: redact(keys, e.Endpoint), State: stateOr(states[e.ID], e.ID), Holds: holdsOf(e.Endpoint, holds[s.topo.PartitionFor(e.ID)]),
+		})
 	}
 	return views, problems, nil
 }
@@ -107,6 +120,9 @@ Secrets, header values and the URL's path are hidden. --reveal shows them, and n
 			return err
 		}
 		defer s.client.Close()
+		if err := s.readable(cmd.Context(), s.topo.Endpoints(), s.topo.State()); err != nil {
+			return err
+		}
 		view, err := s.getWebhook(cmd.Context(), args[0], *reveal)
 		if err != nil {
 			return err
@@ -122,9 +138,24 @@ func (s *session) getWebhook(ctx context.Context, id string, reveal bool) (webho
 	if err != nil {
 		return webhookView{}, err
 	}
-	state, _, err := ctl.GetState(ctx, id)
+	view := webhookView{}
+	if view.State, _, err = ctl.GetState(ctx, id); err != nil {
+		return webhookView{}, err
+	}
+	view.State = stateOr(view.State, id)
+	holds, err := ctl.Holds(ctx, s.topo.PartitionFor(id))
 	if err != nil {
 		return webhookView{}, err
+	}
+	view.Holds = holdsOf(endpoint, holds)
+	if view.State.HasPause(record.PauseManual) {
+		command, found, err := ctl.LastDone(ctx, id, record.ActionPause)
+		if err != nil {
+			return webhookView{}, err
+		}
+		if found {
+			view.pausedBy = &command
+		}
 	}
 	keys, err := secrets.Load(s.settings.Secrets)
 	switch {
@@ -137,7 +168,8 @@ func (s *session) getWebhook(ctx context.Context, id string, reveal bool) (webho
 			return webhookView{}, err
 		}
 	}
-	return webhookView{Endpoint: endpoint, State: stateOr(state, id)}, nil
+	view.Endpoint = endpoint
+	return view, nil
 }
 
 // findWebhook adds to control's error what to do next.
@@ -146,13 +178,18 @@ func findWebhook(ctx context.Context, ctl *control.Control, id string) (record.E
 		return record.Endpoint{}, usageError{err}
 	}
 	endpoint, _, err := ctl.GetEndpoint(ctx, id)
-	if errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrDeleted) {
-		return endpoint, fmt.Errorf("%w (`reenvio webhooks list` shows those there are)", err)
-	}
-	return endpoint, err
+	return endpoint, whereToLook(err)
 }
 
-// redact hides every sensitive value, sealed or clear. Of the URL the path is hidden, and without keys (nil) that open it the scheme too.
+func whereToLook(err error) error {
+	if errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrDeleted) {
+		return fmt.Errorf("%w (`reenvio webhooks list` shows those there are)", err)
+	}
+	return err
+}
+
+// redact hides every sensitive value, sealed or clear. Of the URL the path is hidden, and without keys (nil) that open it all of it: the host is
+// in a field of its own.
 func redact(keys *secrets.Keyset, e record.Endpoint) record.Endpoint {
 	if keys != nil {
 		if opened, err := keys.OpenEndpoint(e); err == nil {
@@ -176,11 +213,8 @@ func redact(keys *secrets.Keyset, e record.Endpoint) record.Endpoint {
 const redacted = "(redacted)"
 
 func redactURL(e record.Endpoint) string {
-	if secrets.Sealed(e.URL) {
-		return "//" + e.URLHost + "/" + redacted
-	}
 	u, err := url.Parse(e.URL)
-	if err != nil {
+	if err != nil || secrets.Sealed(e.URL) {
 		return redacted
 	}
 	if strings.Trim(u.Path, "/") == "" && u.RawQuery == "" {

@@ -20,17 +20,26 @@ func newWebhooksPause(c *cli) *cobra.Command {
 
 The dispatcher that owns the webhook does it. The command waits for its answer.`,
 		Example: `  reenvio webhooks pause crm-orders --reason 'maintenance until 18:00'`,
-	})
+	}, func(format) bool { return false })
 }
 
 func newWebhooksResume(c *cli) *cobra.Command {
-	return newWebhooksAct(c, record.ActionResume, &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "resume WEBHOOK",
 		Short: "Send to a paused webhook again, what was parked first",
 		Long: `Send to a paused webhook again: what was parked first, in order, then what is new. The count of failures in a row starts from 0.
 
-The dispatcher that owns the webhook does it. The command waits for its answer.`,
-		Example: `  reenvio webhooks resume crm-orders`,
+The dispatcher that owns the webhook does it. The command waits for its answer, and with --follow, as always on a terminal, shows how the
+parked events go out until none is left, or the webhook is paused again. Ctrl-C ends the watching only.`,
+		Example: `  reenvio webhooks resume crm-orders
+  reenvio webhooks resume crm-orders --follow -o json     # the result, then a line of JSON a second`,
+	}
+	follow := cmd.Flags().Bool("follow", false, "show how the parked events go out until none is left (on a terminal: always)")
+	return newWebhooksAct(c, record.ActionResume, cmd, func(out format) bool {
+		if cmd.Flags().Changed("follow") {
+			return *follow
+		}
+		return c.terminal && out == formatTable
 	})
 }
 
@@ -44,14 +53,15 @@ type actResult struct {
 	record.Result
 }
 
-func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command {
+// newWebhooksAct makes a command that has the owner do something. follow says whether to show what comes of it.
+func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command, follow func(format) bool) *cobra.Command {
 	cmd.Args = oneArg("a webhook id")
-	wait := cmd.Flags().Duration("wait", 10*time.Second, "how long to wait for the dispatcher's answer")
-	reason := cmd.Flags().String("reason", "", "why, for the audit trail")
+	wait := waitFlag(cmd)
+	reason := reasonFlag(cmd)
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *wait <= 0 {
-			return usagef("--wait is %s: it must be longer than 0", *wait)
+		if err := validWait(*wait); err != nil {
+			return err
 		}
 		s, err := c.open(cmd)
 		if err != nil {
@@ -69,9 +79,28 @@ func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Com
 		if err != nil {
 			return err
 		}
-		return c.printResult(actResult{Webhook: args[0], Action: action, Result: result}, *out)
+		answer := actResult{Webhook: args[0], Action: action, Result: result}
+		if action == record.ActionResume && result.Result == record.ResultDone {
+			view, err := s.getWebhook(cmd.Context(), args[0], false)
+			if err != nil {
+				return err
+			}
+			if view.pausedByConfiguration() {
+				return errors.Join(c.printResult(answer, *out), c.stillPaused(view))
+			}
+		}
+		if !follow(*out) {
+			return c.printResult(answer, *out)
+		}
+		return c.followResult(cmd.Context(), s, answer, *out)
 	}
 	return cmd
+}
+
+// stillPaused is the end of a resume that has lifted what a person may lift, and could not lift the rest.
+func (c *cli) stillPaused(v webhookView) error {
+	fmt.Fprintf(c.stderr, "%s is %s: %s.\n", v.Endpoint.ID, v.statusText(), v.nextStep())
+	return errNotDone
 }
 
 // act has a command done. That nobody has answered in time is a result too: the command stays written, and is done when somebody takes
@@ -102,11 +131,32 @@ func (c *cli) printResult(r actResult, out format) error {
 		}
 		fmt.Fprintln(c.stdout, text)
 	}
-	if r.Result.Result == record.ResultDone {
+	return c.ended(r.Result)
+}
+
+// ended turns a result that was shown into an exit status.
+func (c *cli) ended(r record.Result) error {
+	if r.Result == record.ResultDone {
 		return nil
 	}
-	if r.Result.Result == resultPending {
+	if r.Result == resultPending {
 		fmt.Fprintf(c.stderr, "The command %s is written, and is done when a dispatcher takes over the number.\n", r.ID)
 	}
 	return errNotDone
+}
+
+// waitFlag is how long to wait for the answer to a command.
+func waitFlag(cmd *cobra.Command) *time.Duration {
+	return cmd.Flags().Duration("wait", 10*time.Second, "how long to wait for the dispatcher's answer")
+}
+
+func validWait(wait time.Duration) error {
+	if wait <= 0 {
+		return usagef("--wait is %s: it must be longer than 0", wait)
+	}
+	return nil
+}
+
+func reasonFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("reason", "", "why, for the audit trail")
 }

@@ -87,5 +87,15 @@ func (c *cli) createWebhook(cmd *cobra.Command, endpoint record.Endpoint) (webho
 	if err != nil {
 		return webhookView{}, err
 	}
+	c.warnOfEgress(own, endpoint)
 	return s.getWebhook(cmd.Context(), endpoint.ID, false)
+}
+
+// warnOfEgress tells of a URL to which every attempt would fail. The webhook is written all the same: dispatchers may be configured otherwise.
+func (c *cli) warnOfEgress(s settings, e record.Endpoint) {
+	if why := s.Egress.Forbids(e.URL); why != nil {
+		record.EndpointDefaults(&e)
+		fmt.Fprintf(c.stderr, "Requests to %s are forbidden by the settings here: %v. If the dispatchers' egress.* say the same, each attempt fails as url_blocked; an entry in their egress.allow lets it through.\n",
+			e.URLHost, why)
+	}
 }

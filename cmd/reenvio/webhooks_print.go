@@ -18,13 +18,15 @@ func (c *cli) printWebhook(v webhookView, out format) error {
 	record.EndpointDefaults(&e)
 	facts := [][2]string{
 		{"Webhook", e.ID},
-		{"Status", statusText(s)},
-		{"Paused at", timeText(s.PausedAt)},
+		{"Status", v.statusText()},
+	}
+	facts = append(facts, v.whyNothingGoes()...)
+	facts = append(facts, [][2]string{
 		{"Failures in a row", strconv.Itoa(s.ConsecutiveFailures)},
-		{"Last status", nonZero(s.LastStatus)},
-		{"Last error", s.LastError},
-		{"Parked events", nonZero(parkedCount(s))},
-		{"URL", e.URL},
+		{"Last answer", lastAnswer(s)},
+		{"Parked events", parkedText(s)},
+		{"Next", v.nextStep()},
+		{"URL", urlText(e)},
 		{"Secrets", secretsText(e)},
 		{"Headers", headersText(e)},
 		{"Tenant", e.Tenant},
@@ -43,7 +45,7 @@ func (c *cli) printWebhook(v webhookView, out format) error {
 		{"Created at", timeText(e.CreatedAt)},
 		{"Updated at", timeText(e.UpdatedAt)},
 		{"Updated by", e.UpdatedBy},
-	}
+	}...)
 	if err := printFacts(c.stdout, facts); err != nil {
 		return err
 	}
@@ -59,6 +61,14 @@ func nonZero[T comparable](v T) string {
 		return ""
 	}
 	return fmt.Sprint(v)
+}
+
+// urlText says why of a URL only the host is known.
+func urlText(e record.Endpoint) string {
+	if e.URL != redacted || e.URLHost == "" {
+		return e.URL
+	}
+	return e.URLHost + " (only the host can be shown: the rest is encrypted, with a key that secrets.keyset_file does not hold here)"
 }
 
 func secretsText(e record.Endpoint) string {

@@ -18,12 +18,25 @@ const startTimeout = 2 * time.Minute
 // ApacheOption changes a cluster of Apache Kafka from its defaults.
 type ApacheOption func(*apacheConfig)
 
-type apacheConfig struct{ features []string }
+type apacheConfig struct{ features, paths []string }
 
 // Feature formats the cluster with a finalized feature level of its own, such
 // as transaction.version 1.
 func Feature(name string, level int) ApacheOption {
 	return func(c *apacheConfig) { c.features = append(c.features, fmt.Sprintf("%s=%d", name, level)) }
+}
+
+// Path gives the brokers one more way in, of that name: who begins there is told
+// addresses at which the brokers themselves do not listen, but somebody else may, a
+// proxy that hurts what it forwards. Cluster.Paths has both ends of it.
+func Path(name string) ApacheOption {
+	return func(c *apacheConfig) { c.paths = append(c.paths, name) }
+}
+
+// Hop is how one broker is reached on a path.
+type Hop struct {
+	Advertised string // what clients of the path are told; a proxy has to listen there
+	Broker     string // where the broker itself listens
 }
 
 // Apache is a cluster of three Apache Kafka brokers in KRaft mode. Without
@@ -98,11 +111,7 @@ type apache struct {
 }
 
 func startApache(ctx context.Context, cfg apacheConfig) (_ *apache, err error) {
-	java, err := findJava()
-	if err != nil {
-		return nil, err
-	}
-	jars, err := kafkaJars(ctx)
+	java, jars, err := Java(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +167,12 @@ func (a *apache) cluster(t testing.TB) *Cluster {
 			t.Log("the brokers' last lines:" + a.logs())
 		}
 	})
-	c := &Cluster{control: a}
+	c := &Cluster{control: a, Paths: map[string][]Hop{}}
 	for _, n := range a.nodes {
 		c.Brokers = append(c.Brokers, n.addr())
+		for _, p := range n.paths {
+			c.Paths[p.name] = append(c.Paths[p.name], p.Hop)
+		}
 	}
 	return c
 }

@@ -15,20 +15,29 @@ const apacheBrokers = 3
 
 // newNodes writes the configuration of all brokers. Nothing is started.
 func newNodes(dir, java, jars string, cfg apacheConfig) ([]*node, error) {
-	ports, err := freePorts(2 * apacheBrokers)
+	ports, err := freePorts((2 + 2*len(cfg.paths)) * apacheBrokers)
 	if err != nil {
 		return nil, err
+	}
+	take := func() int {
+		port := ports[0]
+		ports = ports[1:]
+		return port
 	}
 	id := clusterID()
 	var nodes []*node
 	var voters []string
 	for i := range apacheBrokers {
 		home := filepath.Join(dir, fmt.Sprint(i))
-		nodes = append(nodes, &node{
-			id: i, broker: ports[2*i], controller: ports[2*i+1], clusterID: id, features: cfg.features,
+		n := &node{
+			id: i, broker: take(), controller: take(), clusterID: id, features: cfg.features,
 			java: java, classpath: filepath.Join(jars, "*"), dir: home, log: filepath.Join(home, "broker.log"),
-		})
-		voters = append(voters, fmt.Sprintf("%d@127.0.0.1:%d", i, ports[2*i+1]))
+		}
+		for _, name := range cfg.paths {
+			n.paths = append(n.paths, path{name, Hop{Advertised: local(take()), Broker: local(take())}})
+		}
+		nodes = append(nodes, n)
+		voters = append(voters, fmt.Sprintf("%d@%s", i, local(n.controller)))
 	}
 	for _, n := range nodes {
 		if err := os.Mkdir(n.dir, 0o755); err != nil {
@@ -47,13 +56,24 @@ func newNodes(dir, java, jars string, cfg apacheConfig) ([]*node, error) {
 // properties is Kafka's configuration. What differs from a default of Kafka is
 // said why.
 func (n *node) properties(voters []string) string {
+	listeners := []string{"PLAINTEXT://" + n.addr(), "CONTROLLER://" + local(n.controller)}
+	advertised := []string{"PLAINTEXT://" + n.addr()}
+	protocols := []string{"PLAINTEXT:PLAINTEXT", "CONTROLLER:PLAINTEXT"}
+	for _, p := range n.paths {
+		name := "PATH_" + strings.ToUpper(p.name)
+		listeners = append(listeners, name+"://"+p.Broker)
+		advertised = append(advertised, name+"://"+p.Advertised)
+		protocols = append(protocols, name+":PLAINTEXT")
+	}
+	list := func(all []string) string { return strings.Join(all, ",") }
 	return fmt.Sprintf(`process.roles=broker,controller
 node.id=%d
 controller.quorum.voters=%s
-listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d
-advertised.listeners=PLAINTEXT://%s
+listeners=%s
+advertised.listeners=%s
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=%s
+inter.broker.listener.name=PLAINTEXT
 log.dirs=%s
 # As a careful operator has it.
 default.replication.factor=3
@@ -72,7 +92,7 @@ num.network.threads=2
 num.io.threads=4
 num.replica.fetchers=1
 log.cleaner.dedupe.buffer.size=8388608
-`, n.id, strings.Join(voters, ","), n.addr(), n.controller, n.addr(), filepath.Join(n.dir, "data"))
+`, n.id, list(voters), list(listeners), list(advertised), list(protocols), filepath.Join(n.dir, "data"))
 }
 
 const log4j = `rootLogger.level = WARN

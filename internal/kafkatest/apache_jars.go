@@ -33,6 +33,16 @@ const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 // howToGet is the hint in every error about a missing tool.
 const howToGet = "tests on Apache Kafka need Java 17 or newer and Maven: apt-get install openjdk-17-jre-headless maven"
 
+// Java is the java to run Apache Kafka's own programs with, and the directory with
+// all their jars: its clients are among them.
+func Java(ctx context.Context) (java, jars string, err error) {
+	if java, err = findJava(); err != nil {
+		return "", "", err
+	}
+	jars, err = kafkaJars(ctx)
+	return java, jars, err
+}
+
 // kafkaJars is a directory with all jars, filled by Maven the first time and
 // kept in the user's cache.
 func kafkaJars(ctx context.Context) (string, error) {

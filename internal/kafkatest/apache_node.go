@@ -20,6 +20,7 @@ type node struct {
 	controller int
 	clusterID  string
 	features   []string
+	paths      []path
 	java       string
 	classpath  string
 	dir        string
@@ -29,6 +30,12 @@ type node struct {
 	proc *process
 }
 
+// path is a listener beside the broker's own.
+type path struct {
+	name string
+	Hop
+}
+
 // process is one life of a broker.
 type process struct {
 	cmd    *exec.Cmd
@@ -36,8 +43,10 @@ type process struct {
 	wanted bool // somebody asked for its end
 }
 
-func (n *node) addr() string   { return fmt.Sprintf("127.0.0.1:%d", n.broker) }
+func (n *node) addr() string   { return local(n.broker) }
 func (n *node) config() string { return filepath.Join(n.dir, "server.properties") }
+
+func local(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // format makes the data directory, as Kafka asks for before a first start.
 func (n *node) format(ctx context.Context) error {

@@ -36,6 +36,8 @@ type Cluster struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Net is the network in memory; nil on TCP.
 	Net *vnet.Network
+	// Paths are further ways to the brokers, by name: those that Path has asked for.
+	Paths map[string][]Hop
 	// Fake is the embedded broker; nil on Apache Kafka.
 	Fake *kfake.Cluster
 

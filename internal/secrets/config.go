@@ -17,7 +17,14 @@ import (
 type Config struct {
 	KeysetFile       string `koanf:"keyset_file" doc:"File with the Tink keyset, in JSON and in clear, that encrypts the sensitive values of endpoints; reenvio secrets keygen makes one. Guard it as you would a TLS key. Set this or secrets.keyset, not both."`
 	Keyset           string `koanf:"keyset" secret:"true" doc:"The same JSON in base64, for platforms that hand secrets over as environment variables; a file leaks less easily."`
-	RequireEncrypted *bool  `koanf:"require_encrypted" default:"true" doc:"Refuse endpoints with a sensitive value in clear, which only other writers than Reenvio leave there. Switch it off only while such writers are being changed."`
+	RequireEncrypted *bool  `koanf:"require_encrypted" doc:"Refuse endpoints with a sensitive value in clear, which only other writers than Reenvio leave there. Switch it off only while such writers are being changed."`
+}
+
+// DefaultConfig is what applies when nothing is configured; a nil RequireEncrypted
+// means the same.
+func DefaultConfig() Config {
+	require := true
+	return Config{RequireEncrypted: &require}
 }
 
 const keygenHint = "`reenvio secrets keygen -f FILE` makes one"

@@ -1,0 +1,175 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// mostProblems: with thousands of numbers one cause can show as often.
+const mostProblems = 100
+
+// judge says in words how it is: what needs a person first, then one line of figures.
+func (o *Overview) judge() {
+	ours := o.ownership()
+	if len(o.expired) > 0 {
+		ours = append(ours, Problem{
+			Problem:  fmt.Sprintf("The committed offsets of %s have expired: the group was empty for longer than the brokers keep them, and no dispatcher begins there before a person says where.", nameOf(o.expired)),
+			NextStep: "start one dispatcher once with the answer: reenvio dispatcher --from=earliest (send all that the topics still hold again), --from=latest, or --from=TIME",
+		})
+	}
+	for _, h := range o.Holds {
+		if h.Scope == record.HoldAll {
+			ours = append(ours, Problem{Problem: "Everything is held" + byWhom(h) + ": nothing is sent.", NextStep: h.NextStep})
+		}
+	}
+	o.Problems = append(append([]Problem{}, ours...), o.Problems...) // never nil: no problem is an empty list in JSON too
+	if all := len(o.Problems); all > mostProblems {
+		o.Problems = o.Problems[:mostProblems]
+		o.Notes = append(o.Notes, fmt.Sprintf("%d of %d problems are listed", mostProblems, all))
+	}
+	o.OK = len(o.Problems) == 0
+	o.Headline = o.headline()
+}
+
+// Add puts a problem found elsewhere with the others.
+func (o *Overview) Add(p Problem) {
+	o.Problems = append(o.Problems, p)
+	o.OK = false
+}
+
+// ownership finds numbers that nobody serves.
+func (o *Overview) ownership() []Problem {
+	var orphans []int32
+	for _, n := range o.Numbers {
+		if n.Owner == "" {
+			orphans = append(orphans, n.Number)
+		}
+	}
+	switch {
+	case len(orphans) == 0, o.moving: // numbers that are being shared out have no owner for a moment
+		return nil
+	case len(o.Dispatchers) == 0 && o.GroupState == groupDead:
+		return []Problem{{
+			Problem:  fmt.Sprintf("No dispatcher runs: Kafka knows no group %s. Events wait in Kafka, nothing is lost.", o.Group),
+			NextStep: "start one: reenvio dispatcher; if one runs already, compare its dispatcher.group with the one of this command",
+		}}
+	case len(o.Dispatchers) == 0:
+		return []Problem{{
+			Problem:  fmt.Sprintf("No dispatcher runs: the group %s has no members. Events wait in Kafka, nothing is lost.", o.Group),
+			NextStep: "start one: reenvio dispatcher; if it ended by itself, the last lines of its log say why",
+		}}
+	}
+	return []Problem{{
+		Problem:  fmt.Sprintf("%d of %d numbers have no owner: %s. Their events wait in Kafka, nothing is lost.", len(orphans), o.Partitions, Ranges(orphans)),
+		NextStep: "look at the group's members below: each must be a dispatcher of one version, with the same topics.* and retry.tiers; start another one if some are gone",
+	}}
+}
+
+func byWhom(h Hold) string {
+	text := ""
+	if !h.At.IsZero() {
+		text += " since " + h.At.String()
+	}
+	if h.By != "" {
+		text += " by " + h.By
+	}
+	if h.Reason != "" {
+		text += " (" + h.Reason + ")"
+	}
+	return text
+}
+
+// headline is the one line.
+func (o *Overview) headline() string {
+	parts := []string{fmt.Sprintf("%d of %d numbers owned by %s", o.OwnedNumbers, o.Partitions, plural(int64(len(o.Dispatchers)), "dispatcher"))}
+	if o.moving {
+		parts = append(parts, "the group is rebalancing ("+o.GroupState+")")
+	}
+	parts = append(parts, "backlog "+atMost(o.Backlog, o.BacklogIsBound))
+	var waiting, overdue int64
+	bound := false
+	for _, t := range o.RetryTiers {
+		waiting, overdue, bound = waiting+t.Waiting, overdue+t.Overdue, bound || t.WaitingIsBound
+	}
+	retries := atMost(waiting, bound) + " retries wait"
+	if waiting == 1 && !bound {
+		retries = "1 retry waits"
+	}
+	if overdue > 0 {
+		retries += fmt.Sprintf(", %d of them overdue", overdue)
+	}
+	parts = append(parts, retries, plural(int64(o.WebhooksPaused), "webhook")+" paused")
+	if o.WebhooksReturning > 0 {
+		parts = append(parts, fmt.Sprintf("%d returning", o.WebhooksReturning))
+	}
+	if len(o.Holds) > 0 {
+		parts = append(parts, plural(int64(len(o.Holds)), "hold")+" by hand")
+	}
+	parts = append(parts, atMost(o.DeadLastHour, o.DeadIsBound)+" dead in the last hour")
+	return strings.Join(parts, "; ")
+}
+
+func atMost(n int64, bound bool) string {
+	if bound {
+		return fmt.Sprintf("at most %d", n)
+	}
+	return fmt.Sprint(n)
+}
+
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func nameOf(numbers []int32) string {
+	if len(numbers) == 1 {
+		return "number " + Ranges(numbers)
+	}
+	return "the numbers " + Ranges(numbers)
+}
+
+// Ranges writes numbers for people: "0 to 3, 7".
+func Ranges(numbers []int32) string {
+	sorted := slices.Sorted(slices.Values(numbers))
+	var parts []string
+	for i := 0; i < len(sorted); {
+		j := i
+		for j+1 < len(sorted) && sorted[j+1] == sorted[j]+1 {
+			j++
+		}
+		switch j - i {
+		case 0:
+			parts = append(parts, fmt.Sprint(sorted[i]))
+		case 1:
+			parts = append(parts, fmt.Sprintf("%d, %d", sorted[i], sorted[j]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d to %d", sorted[i], sorted[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// holdsOverall: a hold of more than one webhook is a hold when all owners have taken it.
+func (o *Overview) holdsOverall(numbers int32) {
+	for _, h := range o.Holds {
+		if h.Scope != record.HoldWebhook && h.Numbers < int(numbers) {
+			o.Problems = append(o.Problems, Problem{
+				Problem:  fmt.Sprintf("The hold of %s is in force in %d of %d numbers only: the owners of the others have not taken it, or have released it already.", holdName(h), h.Numbers, numbers),
+				NextStep: "set it again, or release it: " + h.NextStep,
+			})
+		}
+	}
+}
+
+func holdName(h Hold) string {
+	if h.Value == "" {
+		return string(h.Scope)
+	}
+	return string(h.Scope) + " " + h.Value
+}
