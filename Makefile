@@ -1,7 +1,8 @@
 # Everything is built and tested from here; `make` alone lists the targets.
 #
-# Needs Go 1.26. The race detector also needs a C compiler; the tests on Apache Kafka also need Java 17 and Maven. Beyond the download of
-# Go modules (and, for Apache Kafka, of its jars by Maven) no target uses the network: brokers and receivers run on the loopback address.
+# Needs Go 1.26. The race detector also needs a C compiler; the tests on Apache Kafka also need Java 17 and Maven, those with other
+# clients kcat and Python besides. Beyond the download of Go modules (and, for Apache Kafka, of its jars by Maven, and for Python of its
+# client by pip) no target uses the network: brokers and receivers run on the loopback address.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -16,8 +17,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 FUZZTIME ?= 10s
 # Directories of all Go modules of this repository.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.*/*' | sort))
-# The crash tests start and kill processes of their own and take minutes: `make test-crash` runs them.
-PACKAGES = $(shell $(GO) list ./... | grep -v /e2e/crash)
+# The crash tests start and kill processes of their own and take minutes, and the tests with other clients start what Go does not bring along:
+# `make test-crash` and `make test-clients` run them.
+PACKAGES = $(shell $(GO) list ./... | grep -v -e /e2e/crash -e /e2e/clients)
+# A Python with the Kafka client that e2e/clients/requirements.txt names.
+CLIENTS_VENV := .cache/clients-venv
 
 .PHONY: help
 help: ## list the targets
@@ -58,6 +62,30 @@ test-kafka: kafka-tools ## the end-to-end tests on three Apache Kafka brokers (n
 test-crash: kafka-tools ## dispatchers killed at random moments, on the embedded broker and on Apache Kafka
 	REENVIO_TEST_KAFKA=fake $(GO) test -count=1 -timeout 6m ./e2e/crash/...
 	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 6m ./e2e/crash/...
+
+.PHONY: test-clients
+test-clients: $(CLIENTS_VENV)/ready ## events from kcat, Python and Java, on the embedded broker and on Apache Kafka
+	REENVIO_TEST_KAFKA=fake $(GO) test -count=1 -timeout 4m ./e2e/clients
+	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 4m ./e2e/clients
+
+$(CLIENTS_VENV)/ready: e2e/clients/requirements.txt | client-tools
+	python3 -m venv --clear $(CLIENTS_VENV)
+	$(CLIENTS_VENV)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+.PHONY: client-tools
+client-tools:
+	@missing=0; need() { \
+	  echo "make test-clients sends events with clients in C, Python and Java: $$1" >&2; \
+	  echo "  On Debian and Ubuntu: apt-get install $$2" >&2; missing=1; \
+	}; \
+	command -v kcat >/dev/null || need "there is no 'kcat'." kcat; \
+	python3 -c 'import ensurepip, venv' 2>/dev/null || need "there is no 'python3' that makes virtual environments." "python3 python3-venv"; \
+	version=$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1) || true; \
+	[ "$${version:-0}" -ge 17 ] || need "there is no 'java' of version 17 or newer." openjdk-17-jdk-headless; \
+	[ "$${version:-0}" -lt 17 ] || java --list-modules | grep '^jdk.compiler@' >/dev/null || need "'java' runs no source files, it has no compiler." openjdk-17-jdk-headless; \
+	command -v mvn >/dev/null || need "there is no 'mvn', which gets the jars of the Java client." maven; \
+	exit "$$missing"
 
 # Brokers that REENVIO_TEST_BROKERS names are used as they are: then nothing is started and nothing is needed.
 .PHONY: kafka-tools
@@ -114,9 +142,12 @@ fmt: ## format all Go files
 	$(GOLANGCI_LINT) fmt ./...
 
 .PHONY: generate
-generate: ## make docs/configuration.md anew from the code
+generate: ## make what is generated anew: docs/configuration.md, deploy/completions, the output in README.md
 	$(GO) run ./cmd/reenvio config reference > docs/configuration.md.new
 	mv docs/configuration.md.new docs/configuration.md
+	for shell in bash zsh fish; do $(GO) run ./cmd/reenvio completion $$shell > deploy/completions/reenvio.$$shell.new; \
+	  mv deploy/completions/reenvio.$$shell.new deploy/completions/reenvio.$$shell; done
+	$(GO) test -count=1 ./cmd/reenvio -run '^TestTheTour$$' -args -update-tour
 
 .PHONY: verify
 verify: verify-format verify-modules verify-dependencies verify-generated ## formatted, modules tidy, dependencies explained, generated files current
@@ -146,6 +177,9 @@ verify-dependencies:
 verify-generated:
 	@$(GO) run ./cmd/reenvio config reference | diff docs/configuration.md - || { \
 	  echo "docs/configuration.md is not what the code says (make generate mends it)" >&2; exit 1; }
+	@for shell in bash zsh fish; do $(GO) run ./cmd/reenvio completion $$shell | diff deploy/completions/reenvio.$$shell - || { \
+	  echo "deploy/completions/reenvio.$$shell is not what the code says (make generate mends it)" >&2; exit 1; }; done
+	$(GO) test -count=1 ./cmd/reenvio -run '^TestTheTour$$'
 
 .PHONY: clean
 clean: ## remove what was built; keeps .reenvio, the data of make run

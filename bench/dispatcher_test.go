@@ -23,7 +23,6 @@ func dispatch(b *testing.B, c *kafkatest.Cluster, l load) (stop func()) {
 		Version: "bench", Log: slog.New(slog.DiscardHandler), Registry: prometheus.NewRegistry(),
 		Transport: dispatcher.Transport{Dial: c.Dial},
 	}
-	o.Config.Group = l.topo.Prefix() + "dispatcher"
 	d, err := dispatcher.New(o)
 	if err != nil {
 		b.Fatal(err)

@@ -183,7 +183,7 @@ func (n *number) obey(now time.Time, o order) answer {
 	case record.ActionTest:
 		return n.test(o)
 	case record.ActionDiscardParked:
-		return n.discardParked(now, w, o)
+		return n.discardParked(w, o)
 	case record.ActionSkip:
 		return refused("skip is a command for a number: its key is %s, and it names no webhook", record.NumberKey)
 	}

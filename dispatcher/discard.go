@@ -40,7 +40,7 @@ const (
 // discardRest is the wait for what can't be read yet, or stands in the way.
 const discardRest = 50 * time.Millisecond
 
-func (n *number) discardParked(now time.Time, w *webhook, o order) answer {
+func (n *number) discardParked(w *webhook, o order) answer {
 	switch {
 	case o.Before.IsZero():
 		return refused("discard_parked needs a time: events produced before it are discarded")

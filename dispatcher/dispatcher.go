@@ -209,7 +209,7 @@ func (d *Dispatcher) join() (err error) {
 		kgo.ConsumerGroup(d.cfg.Group),
 		kgo.ConsumeTopics(d.topics...),
 		kgo.InstanceID(d.instance),
-		kgo.Balancers(balancer.New()),
+		kgo.Balancers(oneSet{balancer.New(), d}),
 		kgo.SessionTimeout(sessionTimeout),
 		kgo.HeartbeatInterval(heartbeatInterval),
 		kgo.RebalanceTimeout(d.cfg.DrainTimeout+rebalanceMargin),

@@ -76,7 +76,7 @@ func (n *number) releaseWebhook(now time.Time, w *webhook, c record.Command) ans
 		return refused("%v", err)
 	}
 	if w.state.Hold == nil {
-		return done("it was not held by itself%s", n.stillStopped(w))
+		return done("webhook %s was not held%s", w.id, n.stillStopped(w))
 	}
 	n.stopOrGo(now, w, func() { w.state.Hold = nil })
 	n.save(now, w)

@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -145,7 +144,7 @@ func TestHoldWebhook(t *testing.T) {
 			t.Errorf("state %s", s.Marshal())
 		}
 		w.oneChain("w")
-		if said := w.release(record.HoldWebhook, "w"); said != "it was not held by itself" {
+		if said := w.release(record.HoldWebhook, "w"); said != "webhook w was not held" {
 			t.Errorf("released again: %q", said)
 		}
 	})
@@ -227,108 +226,6 @@ func TestHoldTenantAndHost(t *testing.T) {
 			})
 		})
 	}
-}
-
-// While everything is held nothing starts and nothing is taken in or parked, but
-// commands are done, configurations read, and the dispatcher is ready. Released, what was
-// due is not late.
-func TestHoldAll(t *testing.T) {
-	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
-		w.webhook("w", neverPauses)
-		w.webhook("x")
-		a := w.start("a")
-		a.owns(0)
-		w.receiver.Answer("w", kafkatest.After(time.Second, kafkatest.FailFirst(2)))
-		w.send("w", 0, 5)
-		w.until("one failed, one is in flight", func() bool { return len(w.receiver.Of("w")) == 2 })
-		if said := w.hold(record.HoldAll, ""); said != "all is held until it is released" {
-			t.Errorf("hold: %q", said)
-		}
-		w.send("w", 5, 3000)
-		w.webhook("late")
-		for _, id := range []string{"x", "late"} {
-			w.send(id, 0, 5)
-		}
-		time.Sleep(2 * time.Minute)
-		a.quiesce()
-		if got := len(w.receiver.Of("w")) + len(w.receiver.Of("x")) + len(w.receiver.Of("late")); got != 2 {
-			t.Errorf("%d requests, want the two from before", got)
-		}
-		if n := len(w.committed(w.topo.Parked())); n != 0 {
-			t.Errorf("%d events are parked", n)
-		}
-		if why := a.d.Ready(); len(why) != 0 {
-			t.Errorf("not ready: %v", why)
-		}
-		if backlog := a.metric("backlog"); backlog != 0 {
-			t.Errorf("a backlog of %v asks for more dispatchers", backlog)
-		}
-		if r := w.do("x", record.ActionPause); r.Result != record.ResultDone {
-			t.Errorf("pause: %+v", r)
-		}
-		if r := w.do("x", record.ActionResume); !strings.HasPrefix(r.Detail, "active; everything is held by test since 20") {
-			t.Errorf("resume: %+v", r)
-		}
-		w.receiver.Answer("w", kafkatest.Always(200))
-		w.release(record.HoldAll, "")
-		w.until("all are delivered", func() bool {
-			return len(w.delivered("w")) == 3005 && len(w.delivered("x")) == 5 && len(w.delivered("late")) == 5
-		})
-		var first []string
-		for _, r := range w.receiver.Of("w") {
-			if r.Nth == 1 {
-				first = append(first, r.EventID)
-			}
-		}
-		mustEqual(t, "first attempts", first, eventIDs("w", 0, 3005))
-		retried := 0
-		for _, at := range w.attempts("w") {
-			if at.Attempt > 1 {
-				retried++
-			}
-			if at.LatenessMS > 50 {
-				t.Errorf("attempt %d of %s is late by %d ms, counted from before the release", at.Attempt, at.EventID, at.LatenessMS)
-			}
-		}
-		if retried != 2 {
-			t.Errorf("%d retries", retried)
-		}
-		w.oneChain("w")
-	})
-}
-
-// Lanes that are full when everything is held stay in memory: that they stand still is
-// nobody's slowness.
-func TestHoldAllWithFullLanes(t *testing.T) {
-	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
-		webhooks := []string{"a", "b", "c", "d", "e", "f"}
-		for _, id := range webhooks {
-			w.webhook(id)
-			w.receiver.Answer(id, kafkatest.After(20*time.Second, kafkatest.Always(200)))
-		}
-		a := w.start("a")
-		a.owns(0)
-		for _, id := range webhooks {
-			w.send(id, 0, 700)
-		}
-		w.until("lanes are full", func() bool {
-			full := false
-			a.look(0, func(n *number) { full = n.flow.lanes.records > lanesRecords })
-			return full
-		})
-		w.hold(record.HoldAll, "")
-		time.Sleep(2 * time.Minute)
-		if n := len(w.committed(w.topo.Parked())); n != 0 {
-			t.Errorf("%d events are parked", n)
-		}
-		for _, id := range webhooks {
-			w.receiver.Answer(id, kafkatest.Always(200))
-		}
-		w.release(record.HoldAll, "")
-		for _, id := range webhooks {
-			w.until(id+" is delivered", func() bool { return len(w.delivered(id)) == 700 })
-		}
-	})
 }
 
 // What is in flight when its webhook is held, and is cut, is parked behind what was queued.
@@ -519,82 +416,5 @@ func TestHoldOvertakes(t *testing.T) {
 		if got := w.results(); !slices.Equal(got[len(got)-2:], []string{"test done", "pause done"}) {
 			t.Errorf("results %v", got)
 		}
-	})
-}
-
-// produceCommand writes a command and does not wait for it.
-func (w *world) produceCommand(c record.Command) {
-	w.t.Helper()
-	w.produce(&kgo.Record{Topic: w.topo.Commands(), Partition: w.topo.PartitionFor(c.Webhook), Key: []byte(c.Webhook), Value: c.Marshal()})
-}
-
-// results are the commands that were answered, and how, in order.
-func (w *world) results() (all []string) {
-	w.t.Helper()
-	for _, r := range w.committed(w.topo.Commands()) {
-		if result, err := record.ParseResult(r.Value); err == nil {
-			all = append(all, result.ID+" "+string(result.Result))
-		}
-	}
-	return all
-}
-
-func TestRefusedForNumbers(t *testing.T) {
-	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
-		w.webhook("w")
-		w.start("a").owns(0)
-		version := int64(1)
-		for i, c := range []struct {
-			key     string
-			command record.Command
-			says    string
-		}{
-			{"#number", record.Command{Action: record.ActionHold, Scope: "planet", Value: "earth"}, `scope "planet" is unknown`},
-			{"#number", record.Command{Action: record.ActionHold}, `scope "" is unknown`},
-			{"#number", record.Command{Action: record.ActionHold, Scope: record.HoldTenant}, "needs a value, the tenant"},
-			{"#number", record.Command{Action: record.ActionHold, Scope: record.HoldAll, Value: "x"}, "takes no value"},
-			{"#number", record.Command{Action: record.ActionHold, Scope: record.HoldWebhook, Value: "w"}, "the key of the webhook, w"},
-			{"#number", record.Command{Action: record.ActionRelease, Scope: record.HoldHost}, "needs a value, the host"},
-			{"#number", record.Command{Action: record.ActionRelease, Scope: record.HoldWebhook, Value: "w"}, "the key of the webhook, w"},
-			{"#number", record.Command{Action: record.ActionHold, Scope: record.HoldAll, ExpectVersion: &version}, "no version"},
-			{"#number", record.Command{Action: record.ActionHold, Scope: record.HoldAll, Webhook: "w"}, `its key is "#number"`},
-			{"#number", record.Command{Action: record.ActionPause}, "pause is a command for a webhook"},
-			{"#number", record.Command{Action: "explode"}, "explode"},
-			{"#number", record.Command{Action: record.ActionSkip, Value: "here"}, `reading place "here"`},
-			{"#number", record.Command{Action: record.ActionSkip, Value: "webhooks.events/0/-1"}, "reading place"},
-			{"#number", record.Command{Action: record.ActionSkip, Value: w.topo.Events() + "/1/0"}, "is not of number 0"},
-			{"#number", record.Command{Action: record.ActionSkip, Value: w.topo.DLQ() + "/0/0"}, "no topic that events wait in"},
-			{"#number", record.Command{Action: record.ActionSkip, Value: w.topo.Events() + "/0/7"}, "not reached yet"},
-			{"#number", record.Command{Action: record.ActionSkip, Value: w.topo.Parked() + "/0/7"}, "not reached yet"},
-			{"w", record.Command{Action: record.ActionHold, Webhook: "w"}, `scope "" is unknown`},
-			{"w", record.Command{Action: record.ActionHold, Webhook: "w", Scope: record.HoldWebhook, Value: "x"}, "can't hold or release webhook x"},
-			{"w", record.Command{Action: record.ActionHold, Webhook: "w", Scope: record.HoldAll}, "can't hold or release all"},
-			{"w", record.Command{Action: record.ActionRelease, Webhook: "w", Scope: record.HoldTenant, Value: "acme"}, "can't hold or release tenant acme"},
-			{"w", record.Command{Action: record.ActionSkip, Webhook: "w", Value: "x"}, "skip is a command for a number"},
-			{"w", record.Command{Action: record.ActionDiscardParked, Webhook: "w"}, "needs a time"},
-			{"nobody", record.Command{Action: record.ActionHold, Webhook: "nobody", Scope: record.HoldWebhook, Value: "nobody"}, "there is no webhook"},
-		} {
-			id := fmt.Sprint(i)
-			c.command.ID = id
-			w.produce(&kgo.Record{Topic: w.topo.Commands(), Key: []byte(c.key), Value: c.command.Marshal()})
-			w.until("command "+id+" is answered", func() bool {
-				for _, r := range w.committed(w.topo.Commands()) {
-					result, err := record.ParseResult(r.Value)
-					if err != nil || result.ID != id {
-						continue
-					}
-					if result.Result != record.ResultRefused || !strings.Contains(result.Detail, c.says) {
-						t.Errorf("%+v: %+v, want refused with %q", c.command, result, c.says)
-					}
-					return true
-				}
-				return false
-			})
-		}
-		if s := w.numberState(); len(s.Holds) != 0 {
-			t.Errorf("a refused command has changed the number's state: %+v", s)
-		}
-		w.send("w", 0, 1)
-		w.until("it is delivered", func() bool { return len(w.delivered("w")) == 1 })
 	})
 }

@@ -73,20 +73,22 @@ func TestDeletedWithEventsInEveryPlace(t *testing.T) {
 }
 
 // Deleted while nobody owned it: its retries die as they are read.
-func TestDeletedWhileNobodyOwnsIt(t *testing.T) {
-	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+func TestRetryOfAWebhookDeletedMeanwhile(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(500), func(t *testing.T, w *world) {
+		w.webhook("w")
 		a := w.start("a")
 		a.owns(0)
-		w.inEveryPlace(a)
-		a.kill()
+		w.send("w", 0, 1)
+		w.until("the next attempt is due in 16 s", func() bool { return len(w.retries("w")) == 4 })
+		a.stop()
+		<-a.ended
 		w.delete("w")
 		w.start("b").owns(0)
 		began := time.Now()
-		w.until("all are dead", func() bool { return len(w.dead()) == 5 })
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("it took %s", took)
+		w.until("it is dead", func() bool { return len(w.dead()) == 1 })
+		if took := time.Since(began); took > time.Second || w.dead()[0].Reason != record.WebhookDeleted {
+			t.Errorf("it died as %s after %s", w.dead()[0].Reason, took)
 		}
-		a.host.Heal()
 	})
 }
 

@@ -129,7 +129,7 @@ func TestRefusedRecordsTogether(t *testing.T) {
 			longest = max(longest, time.Since(sent))
 		}
 		w.until("all that is refused is dead", func() bool { return len(w.dead()) == n })
-	if longest > 3*time.Second {
+		if longest > 3*time.Second {
 			t.Errorf("an event of another webhook waited %s, through %v aborted cycles", longest, p.metric("cycles_total", "aborted"))
 		}
 		w.oneChain(ids[0])

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,13 +25,31 @@ func TestConfigShowsWhatIsInForce(t *testing.T) {
 	}
 }
 
+// What follows from other settings, and what is on unless it is switched off, is shown as it is in force.
+func TestConfigShowsEffectiveDefaults(t *testing.T) {
+	for prefix, group := range map[string]string{"webhooks.": "webhooks.dispatcher", "grown.": "grown.dispatcher"} {
+		s := newShell(t, "REENVIO_TOPICS__PREFIX="+prefix)
+		tree := s.run(t, "config", "-o", "json").wantCode(t, exitOK).object(t)
+		if got := tree["dispatcher"].(map[string]any)["group"]; got != group {
+			t.Errorf("prefix %s: the group is %v, want %s", prefix, got, group)
+		}
+		if got := tree["secrets"].(map[string]any)["require_encrypted"]; got != true {
+			t.Errorf("require_encrypted: %v", got)
+		}
+		rows := strings.Fields(s.run(t, "config", "--dispatcher.group=mine").wantCode(t, exitOK).wantOut(t, "mine").out)
+		if i := slices.Index(rows, "secrets.require_encrypted"); rows[i+1] != "true" {
+			t.Errorf("secrets.require_encrypted %s", rows[i+1])
+		}
+	}
+}
+
 func TestTheNamesOfTheContract(t *testing.T) {
 	tree := newShell(t).run(t, "config", "-o", "json").wantCode(t, exitOK).object(t)
 	for section, keys := range map[string][]string{
 		"kafka": {"brokers", "instance_id", "tls", "sasl"}, "topics": {"prefix", "partitions", "replication"},
 		"retry":      {"tiers", "jitter_ratio", "max_delay"},
 		"dispatcher": {"group", "cycle", "drain_timeout", "max_in_flight", "max_uncommitted", "leave_on_stop"},
-		"attempts":   {"successes"}, "metrics": {"event_types"}, "dedup": {"window"}, "egress": {"allow", "deny", "allow_http"}, "admin": {"listen"},
+		"attempts":   {"successes", "response_excerpts"}, "metrics": {"event_types"}, "dedup": {"window"}, "egress": {"allow", "deny", "allow_http"}, "admin": {"listen"},
 		"secrets": {"keyset_file", "keyset"}, "log": {"level"},
 	} {
 		values, _ := tree[section].(map[string]any)

@@ -56,3 +56,37 @@ func TestTheStoryOfAWebhook(t *testing.T) {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 }
+
+// One long id neither moves the lines of others out of sight, nor is printed whole.
+func TestTheColumnOfWebhooksIsBounded(t *testing.T) {
+	var out strings.Builder
+	n := newNarrator(&out, "reenvio")
+	a := record.Attempt{EventID: "e1", Attempt: 1, Outcome: record.Delivered, Status: 200}
+	for _, webhook := range []string{strings.Repeat("x", 300), "short"} {
+		a.Webhook = webhook
+		n.attempt(a)
+	}
+	n.state(time.Now(), "short", &record.State{Status: record.Paused, PauseReasons: []record.PauseReason{record.PauseManual}})
+	lines := strings.Split(out.String(), "\n")
+	if !strings.Contains(lines[0], " "+strings.Repeat("x", 31)+"… ") || strings.Contains(lines[0], strings.Repeat("x", 32)) {
+		t.Errorf("the long id: %s", lines[0])
+	}
+	for i, at := range map[int]string{1: "delivered", 2: "paused", 3: "reenvio webhooks resume short"} {
+		if column := strings.Index(lines[i], at); column > 60 {
+			t.Errorf("%s begins in column %d", at, column)
+		}
+	}
+}
+
+// A resume does not lift what the configuration has ordered.
+func TestTheNextStepOfAPause(t *testing.T) {
+	for reason, want := range map[record.PauseReason]string{
+		record.PauseConfig: "reenvio webhooks get w", record.PauseDisabled: "reenvio webhooks update w --enabled=true", record.PauseManual: "reenvio webhooks resume w", record.PauseGone: "reenvio webhooks resume w",
+	} {
+		var out strings.Builder
+		newNarrator(&out, "reenvio").state(time.Now(), "w", &record.State{Status: record.Paused, PauseReasons: []record.PauseReason{reason}})
+		if got := out.String(); !strings.HasSuffix(got, " "+want+"\n") || strings.Contains(got, "Resume it") != strings.Contains(want, "resume") {
+			t.Errorf("%s: %s", reason, got)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func (c *cli) createWebhook(cmd *cobra.Command, endpoint record.Endpoint) (webho
 func (c *cli) warnOfEgress(s settings, e record.Endpoint) {
 	if why := s.Egress.Forbids(e.URL); why != nil {
 		record.EndpointDefaults(&e)
-		fmt.Fprintf(c.stderr, "Requests to %s are forbidden by the settings here: %v. If the dispatchers' egress.* say the same, each attempt fails as url_blocked; an entry in their egress.allow lets it through.\n",
+		fmt.Fprintf(c.stderr, "Requests to %s would fail with the settings here: %v. If the dispatchers' egress.* say the same, each attempt fails as url_blocked; an entry in their egress.allow lets it through.\n",
 			e.URLHost, why)
 	}
 }

@@ -36,15 +36,15 @@ func (e Egress) Forbids(rawURL string) error {
 	}
 	var to Endpoint
 	if err := to.setURL(rawURL); err != nil {
-		return nil // it is told by those who read the endpoint
+		return fmt.Errorf("url: %w", err)
 	}
 	host, portText, err := net.SplitHostPort(to.address)
 	if err != nil {
-		return nil
+		return err
 	}
 	port, err := strconv.ParseUint(portText, 10, 16)
 	if err != nil {
-		return nil
+		return err
 	}
 	exempt, err := rules.host(host, uint16(port))
 	if err != nil {
@@ -53,11 +53,10 @@ func (e Egress) Forbids(rawURL string) error {
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
 		host = "127.0.0.1"
 	}
-	addr, err := netip.ParseAddr(host)
-	if err != nil {
-		return nil
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return rules.address(netip.AddrPortFrom(addr, uint16(port)), exempt)
 	}
-	return rules.address(netip.AddrPortFrom(addr, uint16(port)), exempt)
+	return nil
 }
 
 // egressRules answer two questions: may this host be asked for, and may this

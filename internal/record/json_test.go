@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -296,5 +297,19 @@ func TestPrintingAnEndpointShowsNoSecret(t *testing.T) {
 		if strings.Contains(printed, "s3cr3t") {
 			t.Error(printed)
 		}
+	}
+}
+
+func TestConfigErrors(t *testing.T) {
+	s := State{LastStatus: 500, LastError: "status: HTTP 500"}
+	if s.SetConfigError(nil) || s.LastStatus != 500 {
+		t.Errorf("a webhook that is well: %s", s.Marshal())
+	}
+	long := errors.New("no\n" + strings.Repeat("x", 2000))
+	if !s.SetConfigError(long) || s.SetConfigError(long) || s.LastStatus != 0 || !strings.HasPrefix(s.LastError, ConfigError+`no\nx`) || len(s.LastError) > maxErrorText {
+		t.Errorf("an error: %s", s.Marshal())
+	}
+	if !s.SetConfigError(nil) || s.LastError != "" {
+		t.Errorf("mended: %s", s.Marshal())
 	}
 }
