@@ -184,7 +184,6 @@ func (w *world) newDispatcher(instance string, change ...func(*dispatcher.Option
 		Version: "test", Log: w.logger(), Registry: prometheus.NewRegistry(),
 		Transport: dispatcher.Transport{Dial: w.cluster.Dial},
 	}
-	o.Config.Group = w.group
 	o.Kafka.InstanceID = instance
 	for _, c := range change {
 		c(&o)

@@ -108,7 +108,6 @@ func (w *world) dispatch() (stop func()) {
 		Retry: retrytiers.Defaults(), Keys: w.keys, Egress: delivery.Egress{Allow: []string{"127.0.0.0/8"}, AllowHTTP: true},
 		Version: "test", Log: slog.New(slog.NewTextHandler(quietly(w.t), nil)), Registry: w.metrics,
 	}
-	o.Config.Group = w.group
 	d, err := dispatcher.New(o)
 	if err != nil {
 		w.t.Fatal(err)
