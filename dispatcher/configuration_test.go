@@ -31,7 +31,7 @@ func TestUnusableConfiguration(t *testing.T) {
 		"in clear":           func(_ *world, e record.Endpoint) []byte { return e.Marshal() },
 		"another's id":       func(w *world, e record.Endpoint) []byte { e.ID = "other"; return w.sealed(e) },
 		"not decryptable":    func(_ *world, e record.Endpoint) []byte { _ = other.SealEndpoint(&e); return e.Marshal() },
-		"unknown ordering":   func(w *world, e record.Endpoint) []byte { e.Ordering = record.OrderStrict; return w.sealed(e) },
+		"unknown ordering":   func(w *world, e record.Endpoint) []byte { e.Ordering = "sideways"; return w.sealed(e) },
 		"no URL":             func(w *world, e record.Endpoint) []byte { e.URL = ""; return w.sealed(e) },
 		"a secret of no use": func(w *world, e record.Endpoint) []byte { e.Secrets[0].Value = "whsec_x"; return w.sealed(e) },
 	} {

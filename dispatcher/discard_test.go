@@ -287,7 +287,7 @@ func TestDiscardOfWhatComesBack(t *testing.T) {
 			return held
 		})
 		a.look(0, func(n *number) {
-			if n.webhooks["w"].inFlight != 1 || n.webhooks["w"].discard == nil {
+			if len(n.webhooks["w"].flight) != 1 || n.webhooks["w"].discard == nil {
 				t.Error("the request or the discard has ended already")
 			}
 			n.cut("for the test")

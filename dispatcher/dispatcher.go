@@ -35,6 +35,9 @@ type Options struct {
 	Retry    retrytiers.Config
 	Keys     *secrets.Keyset
 	Egress   delivery.Egress
+	// DedupWindow is how long a second copy of a delivered event is taken for a
+	// duplicate; 0 is never.
+	DedupWindow time.Duration
 	// EventTypes are the event types that metrics name.
 	EventTypes []string
 	From       From   // the answer to expired offsets

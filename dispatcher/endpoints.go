@@ -27,6 +27,9 @@ type endpoint struct {
 	ready  *delivery.Endpoint
 	err    error // why no request can be made with it
 	read   bool
+
+	// What is remembered of its last attempt.
+	tried, quick bool
 }
 
 // existence is an open question whether a webhook exists: answered when the topic
@@ -148,10 +151,6 @@ func (d *Dispatcher) open(id string, value []byte) (record.Endpoint, *delivery.E
 	// retry.tiers must not pause webhooks.
 	if err := config.Validate(record.Policy{AllowHTTP: true}); err != nil {
 		return sealed, nil, err
-	}
-	// Another order than the configured one would break a promise silently.
-	if o := config.OrderingOr(); o != record.OrderFirstAttempt {
-		return sealed, nil, fmt.Errorf("ordering %q is not supported by this version", o)
 	}
 	ready, err := delivery.Prepare(config)
 	return config, ready, err

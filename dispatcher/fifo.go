@@ -59,6 +59,21 @@ func (q *fifo[T]) each(f func(T)) {
 	}
 }
 
+// find is the first that matches.
+func (q *fifo[T]) find(match func(T) bool) (v T, ok bool) {
+	for i := len(q.head) - 1; i >= 0; i-- {
+		if match(q.head[i]) {
+			return q.head[i], true
+		}
+	}
+	for _, v := range q.items[q.first:] {
+		if match(v) {
+			return v, true
+		}
+	}
+	return v, false
+}
+
 // take takes out all that match, in order.
 func (q *fifo[T]) take(match func(T) bool) (taken []T) {
 	for range q.len() {

@@ -205,7 +205,7 @@ func (n *number) parkDue(now time.Time, w *webhook) {
 
 // slow: whether its lane stands still for longer than a quick answer takes.
 func (w *webhook) slow(now time.Time) bool {
-	return w.inFlight > 0 && now.Sub(w.startedAt) >= slowAnswer || now.Before(w.notBefore)
+	return len(w.flight) > 0 && now.Sub(w.startedAt) >= slowAnswer || now.Before(w.notBefore)
 }
 
 // parkable: whether its queue holds events. What came back from parked is bounded

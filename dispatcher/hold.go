@@ -24,8 +24,8 @@ func (w *webhook) held() *record.Hold {
 	return w.heldBy
 }
 
-// stopped: nothing of it may start, it is paused or held.
-func (w *webhook) stopped() bool { return w.paused() || w.held() != nil }
+// stopped: nothing of it may start, it is paused or held, or has asked for a long wait.
+func (w *webhook) stopped() bool { return w.paused() || w.held() != nil || w.waits }
 
 // stopOrGo makes a change that may stop the webhook or let it go on. What is queued
 // when it stops is parked, due retries first; when it goes on, what is parked goes
@@ -38,7 +38,7 @@ func (n *number) stopOrGo(now time.Time, w *webhook, change func()) {
 		n.parkLane(now, w, n.parkReason(w))
 	case was && !is:
 		n.parked.active[w], w.parked.quick = true, false
-		w.freeAt = now
+		w.freeAt, w.widening = now, 1
 	}
 }
 

@@ -111,7 +111,7 @@ func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
 		if !w.stopped() { // what waits for a person is no work for more dispatchers
 			i.backlog += int64(w.queue.len()-len(w.parked.loaded)) + w.parkedCount()
 		}
-		if w.inFlight > 0 {
+		if len(w.flight) > 0 {
 			i.oldest = max(i.oldest, now.Sub(w.sending.Time))
 		}
 		w.retries.each(func(it *item) {

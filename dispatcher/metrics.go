@@ -17,15 +17,16 @@ type metrics struct {
 	d        *Dispatcher
 	registry prometheus.Registerer
 
-	attempts  *prometheus.CounterVec
-	duration  prometheus.Histogram
-	latency   prometheus.Histogram
-	lateness  *prometheus.HistogramVec
-	dead      *prometheus.CounterVec
-	cycles    *prometheus.CounterVec
-	cycleTime prometheus.Histogram
-	withoutID prometheus.Counter
-	misrouted prometheus.Counter
+	attempts              *prometheus.CounterVec
+	duration              prometheus.Histogram
+	latency               prometheus.Histogram
+	lateness              *prometheus.HistogramVec
+	dead                  *prometheus.CounterVec
+	cycles                *prometheus.CounterVec
+	cycleTime             prometheus.Histogram
+	withoutID             prometheus.Counter
+	misrouted             prometheus.Counter
+	duplicates, forgotten prometheus.Counter
 
 	owned, lease, inFlight, slots, lanes, buffered, backlog, oldest, paused, parked *prometheus.Desc
 	waiting, overdue, stopped                                                       *prometheus.Desc
@@ -49,20 +50,22 @@ func newMetrics(d *Dispatcher, registry prometheus.Registerer) *metrics {
 	fast := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 	m := &metrics{
 		d: d, registry: registry,
-		attempts:  counter("attempts_total", "Attempts, and events that ended without one, by outcome.", "outcome", "reason", "status_class", "type"),
-		dead:      counter("dlq_records_total", "Dead letters written, by reason.", "reason"),
-		cycles:    counter("cycles_total", "Cycles that had something to commit, by result.", "result"),
-		lateness:  seconds("retry_lateness_seconds", "From when a retry was due and its webhook free to when it started.", []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}, "tier"),
-		duration:  seconds("attempt_duration_seconds", "From the start of an attempt to its outcome.", fast).WithLabelValues().(prometheus.Histogram),
-		latency:   seconds("delivery_latency_seconds", "From the event's record to its delivery.", append(fast, 600, 3600, 86400)).WithLabelValues().(prometheus.Histogram),
-		cycleTime: seconds("cycle_duration_seconds", "How long a cycle took.", fast).WithLabelValues().(prometheus.Histogram),
-		withoutID: prometheus.NewCounter(prometheus.CounterOpts(opts("events_without_id_total", "Events that came without a legal ce_id and got one derived from their place."))),
-		misrouted: prometheus.NewCounter(prometheus.CounterOpts(opts("misrouted_events_total", "Events found in the wrong partition for their key, and moved."))),
+		attempts:   counter("attempts_total", "Attempts, and events that ended without one, by outcome.", "outcome", "reason", "status_class", "type"),
+		dead:       counter("dlq_records_total", "Dead letters written, by reason.", "reason"),
+		cycles:     counter("cycles_total", "Cycles that had something to commit, by result.", "result"),
+		lateness:   seconds("retry_lateness_seconds", "From when a retry was due and its webhook free to when it started.", []float64{.001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30}, "tier"),
+		duration:   seconds("attempt_duration_seconds", "From the start of an attempt to its outcome.", fast).WithLabelValues().(prometheus.Histogram),
+		latency:    seconds("delivery_latency_seconds", "From the event's record to its delivery.", append(fast, 600, 3600, 86400)).WithLabelValues().(prometheus.Histogram),
+		cycleTime:  seconds("cycle_duration_seconds", "How long a cycle took.", fast).WithLabelValues().(prometheus.Histogram),
+		withoutID:  prometheus.NewCounter(prometheus.CounterOpts(opts("events_without_id_total", "Events that came without a legal ce_id and got one derived from their place."))),
+		duplicates: prometheus.NewCounter(prometheus.CounterOpts(opts("duplicates_total", "Second copies of delivered events, which were not delivered again."))),
+		forgotten:  prometheus.NewCounter(prometheus.CounterOpts(opts("dedup_forgotten_total", "Delivered ids forgotten before dedup.window had passed, because there were too many."))),
+		misrouted:  prometheus.NewCounter(prometheus.CounterOpts(opts("misrouted_events_total", "Events found in the wrong partition for their key, and moved."))),
 
 		owned:    state("owned_partitions", "Partition numbers in the hands of this dispatcher."),
 		lease:    state("lease_age_seconds", "Since the group last acknowledged this member."),
 		inFlight: state("in_flight", "Requests in flight."),
-		slots:    state("slots", "Request slots, free and in use.", "class"),
+		slots:    state("slots", "Request slots: in use by webhooks that answer well (proven), by others (suspect), and free.", "class"),
 		lanes:    state("lanes", "Webhooks with something queued in memory."),
 		buffered: state("buffered_bytes", "Bytes of events in memory."),
 		backlog:  state("backlog", "Events not yet tried: the signal to scale by."),
@@ -85,7 +88,7 @@ func newMetrics(d *Dispatcher, registry prometheus.Registerer) *metrics {
 }
 
 func (m *metrics) own() []prometheus.Collector {
-	return []prometheus.Collector{m, m.attempts, m.dead, m.cycles, m.lateness, m.duration, m.latency, m.cycleTime, m.withoutID, m.misrouted}
+	return []prometheus.Collector{m, m.attempts, m.dead, m.cycles, m.lateness, m.duration, m.latency, m.cycleTime, m.withoutID, m.misrouted, m.duplicates, m.forgotten}
 }
 
 func (m *metrics) unregister() {
@@ -135,9 +138,9 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 			gauge(m.lease, age.Seconds())
 		}
 	}
-	used := m.d.cfg.MaxInFlight - m.d.slots.left()
 	gauge(m.inFlight, float64(sum.inFlight))
-	gauge(m.slots, float64(used), "used")
+	gauge(m.slots, float64(m.d.slots.inUse(proven)), "proven")
+	gauge(m.slots, float64(m.d.slots.inUse(suspect)), "suspect")
 	gauge(m.slots, float64(m.d.slots.left()), "free")
 	gauge(m.lanes, float64(sum.lanes))
 	gauge(m.buffered, float64(sum.bytes))

@@ -32,13 +32,11 @@ type number struct {
 	turnAt  atomic.Int64 // unix ns of the last turn, for the watchdog
 	serial  uint64
 
-	cutMu        sync.Mutex
-	requests     context.Context // ends when what is in flight must end
-	cutRequests  context.CancelFunc
-	waitsForSlot bool // guarded by slots
-	keptSlot     bool // guarded by slots: one that came free is kept for it
-	streams      map[string]*stream
-	inFlight     atomic.Int32
+	cutMu       sync.Mutex
+	requests    context.Context // ends when what is in flight must end
+	cutRequests context.CancelFunc
+	streams     map[string]*stream
+	inFlight    atomic.Int32
 
 	// Owned by the goroutine.
 	draining  bool
@@ -46,7 +44,7 @@ type number struct {
 	running   sync.WaitGroup
 	sequence  uint64
 	webhooks  map[string]*webhook
-	ready     fifo[*webhook] // lanes that may have something to start
+	ready     [ranks]fifo[*webhook] // lanes that may have something to start
 	endpoints endpoints
 	due       retrytiers.Queue[waiting]
 	parked    parkedReader
@@ -55,6 +53,7 @@ type number struct {
 	tests     []order                 // that wait for their start
 	flying    map[*item]bool          // events in flight
 	flow      flow
+	recent    *recent   // delivered ids
 	paused    int       // webhooks that are paused
 	freeAt    time.Time // when everything was released last
 	blocked   string
@@ -63,15 +62,17 @@ type number struct {
 // item is one event on its way, in the hands of its number.
 type item struct {
 	*record.Delivery
-	topic    string // where the record lies: events, a retry topic, or parked
-	offset   int64
-	bytes    int
-	sequence uint64    // order of receipt
-	*ticket            // its place in a lane
-	decided  bool      // where it goes is settled
-	due      time.Time // monotonic, of a retry; zero otherwise
-	able     time.Time // of a retry that has started: when it could at the earliest
-	skip     *order    // in flight: it dies when its request ends, unless that delivers it
+	topic     string // where the record lies: events, a retry topic, or parked
+	offset    int64
+	bytes     int
+	sequence  uint64 // order of receipt
+	*ticket          // its place in a lane
+	decided   bool   // where it goes is settled
+	delivered bool
+	hash      string    // of its ordering key, once it is needed
+	due       time.Time // monotonic, of a retry; zero otherwise
+	able      time.Time // of a retry that has started: when it could at the earliest
+	skip      *order    // in flight: it dies when its request ends, unless that delivers it
 }
 
 // ticket is what is remembered of an item's place when the item itself must not be
@@ -215,7 +216,7 @@ func (n *number) leaveDue(now time.Time) {
 		n.due.Pop()
 		switch {
 		case w.wake != nil:
-			n.makeReady(w.wake)
+			n.wakes(now, w.wake)
 		case w.item == nil:
 			// The turn itself is what was waited for.
 		case w.hop:
@@ -304,44 +305,6 @@ func (n *number) whyBlocked(now time.Time) string {
 		return "everything is held by hand" + since(h)
 	}
 	return n.out.full(now, n.d.cfg.MaxUncommitted)
-}
-
-// startReady starts what the lanes hold, in the order in which they became ready.
-func (n *number) startReady(now time.Time) {
-	defer n.d.slots.passOn(n)
-	for {
-		w, ok := n.ready.peek()
-		if !ok {
-			return
-		}
-		if !w.startable(now) {
-			n.ready.pop()
-			w.listed = false
-			n.forget(w)
-			continue
-		}
-		if n.blocked = n.whyBlocked(now); n.blocked != "" {
-			return
-		}
-		if !n.d.slots.take(n) {
-			return // the slot wakes us
-		}
-		if !n.startNext(now, w) {
-			n.d.slots.give()
-		}
-		// One start each turn of the list: lanes share the slots evenly.
-		n.ready.pop()
-		w.listed = false
-		n.makeReady(w)
-	}
-}
-
-func (n *number) makeReady(w *webhook) {
-	if w.listed || w.lane() == 0 {
-		return
-	}
-	w.listed = true
-	n.ready.push(w)
 }
 
 // rest waits in a goroutine of the life.

@@ -35,6 +35,7 @@ func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res d
 		it.FirstAttemptAt = it.LastAttemptAt
 	}
 	it.LastStatus, it.LastError = res.Status, ""
+	e.tried, e.quick = true, res.Class == delivery.ClassDelivered && res.Duration < quickAnswer
 	if it.topic == n.d.topo.Parked() {
 		w.parked.quick = res.Duration < quickAnswer
 	}
@@ -68,6 +69,7 @@ func failureText(res delivery.Result) string {
 }
 
 func (n *number) delivered(now time.Time, w *webhook, it *item, e *endpoint, res delivery.Result) {
+	n.remember(now, it)
 	a := n.attempt(it, e, res)
 	a.Outcome, a.Next = record.Delivered, record.NextNone
 	if !it.ProducedAt.IsZero() {
@@ -75,6 +77,9 @@ func (n *number) delivered(now time.Time, w *webhook, it *item, e *endpoint, res
 		n.d.metrics.latency.Observe(max(0, res.StartedAt.Add(res.Duration).Sub(it.ProducedAt.Time).Seconds()))
 	}
 	n.settle(now, w, it, a, res.Failure, nil)
+	if w.widening *= 2; w.widening >= e.config.MaxInFlightOr() {
+		w.widening = 0
+	}
 	if w.state.ConsecutiveFailures > 0 {
 		w.state.ConsecutiveFailures, w.state.StreakStartedAt = 0, record.Time{}
 		n.answered(w, res.Status, "")
@@ -102,6 +107,8 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		pauseFor = record.PauseFailures
 	}
 
+	asked := min(res.RetryAfter, maxRetryAfter)
+	waits := !deleted && asked > shortWait
 	a := n.attempt(it, e, res)
 	switch last := it.Attempts >= e.config.MaxAttemptsOr(); {
 	case res.Class == delivery.ClassPermanent, last:
@@ -114,21 +121,29 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		message := skippedBy(it.skip.Command) + "; its last attempt: " + it.LastError
 		n.settle(now, w, it, a, res.Failure, n.deadLetter(it, n.death(now, record.Discarded, message, e, &res)))
 		n.d.metrics.dead.WithLabelValues(string(record.Discarded)).Inc()
-	case w.stopped() || pauseFor != "":
+	case w.stopped() || pauseFor != "" || waits:
 		// It goes before what its pause will park: it was sent first.
 		a.Outcome, a.Next = record.Failed, record.NextParked
 		it.DueAt = record.Time{}
 		why := record.ParkPaused
-		if pauseFor == "" {
+		switch {
+		case w.stopped() && pauseFor == "":
 			why = n.parkReason(w)
+		case pauseFor == "":
+			why = record.ParkHold
 		}
+		n.becomesHead(w, it, e.config.OrderingOr())
 		n.settle(now, w, it, a, res.Failure, n.toParked(now, w, it, why))
 	default:
 		wait := n.d.schedule.Delay(it.Attempts, n.policyOf(e), rand.Float64())
 		it.DueAt = record.NotBefore(res.StartedAt.Add(res.Duration + wait))
+		n.becomesHead(w, it, e.config.OrderingOr())
 		a.Outcome, a.Next, a.NextAttemptAt = record.Failed, record.NextRetry, it.DueAt
 		tier := n.d.line.Tier(wait)
 		n.settle(now, w, it, a, res.Failure, n.outgoing(it, it.RetryRecord(n.d.topo.Retry(tier), n.p)))
+	}
+	if !deleted && asked > 0 {
+		n.wait(now, w, res.StartedAt.Add(res.Duration+asked))
 	}
 	switch {
 	case pauseFor != "":
@@ -175,6 +190,13 @@ func (n *number) settle(now time.Time, w *webhook, it *item, a record.Attempt, w
 func (n *number) decide(now time.Time, it *item, records ...*outgoing) {
 	it.decided = true
 	d := decision{records: records}
+	if w := n.webhooks[it.Webhook]; w != nil && w.state.HeadAt(it.Source) != nil && !n.goesOn(records) {
+		n.headEnds(w, it, records)
+		defer n.save(now, w)
+	}
+	if n.recent.window > 0 && it.delivered {
+		d.recent = []record.DeliveredID{it.id()}
+	}
 	if it.topic == n.d.topo.Parked() {
 		if w := n.webhooks[it.Webhook]; w != nil {
 			n.doneInParked(w, it)

@@ -37,6 +37,10 @@ type parkedPlace struct {
 	unacked int     // parked, but not yet committed
 	inPass  bool
 	quick   bool // the last of what was read back was answered quickly, whatever the answer
+
+	// A head that lies here goes out first, whatever lies before it: it is sought.
+	seeking bool
+	seek    int64 // the next offset to look for it
 }
 
 // share is how many may be in memory. One is enough where each takes long: what is
@@ -74,15 +78,20 @@ func (n *number) toParked(now time.Time, w *webhook, it *item, why record.ParkRe
 	w.state.Parked.Count++
 	w.parked.unacked++
 	n.parked.active[w] = true
+	if h := w.state.HeadAt(it.Source); h != nil {
+		w.state.SetHead(record.Head{Source: h.Source, Key: h.Key, Attempts: it.Attempts, Parked: true, Extra: h.Extra})
+	}
 	out := n.outgoing(it, it.ParkedRecord(n.d.topo.Parked(), n.p, why))
-	out.landed = func(o *outgoing) { n.parkedLanded(w, o) }
+	source := it.Source
+	out.landed = func(o *outgoing) { n.parkedLanded(w, source, o) }
 	return out
 }
 
-func (n *number) parkedLanded(w *webhook, o *outgoing) {
+func (n *number) parkedLanded(w *webhook, source record.Source, o *outgoing) {
 	w.parked.unacked--
 	if p := w.state.Parked; o.rec.Topic != n.d.topo.Parked() { // it was refused, and died instead
 		p.Count--
+		n.diedInstead(w, source)
 	} else {
 		n.parked.end = max(n.parked.end, o.rec.Offset+1)
 		p.Last = max(p.Last, o.rec.Offset)
@@ -186,6 +195,15 @@ func (n *number) emptied(w *webhook) {
 
 // returning: whether events of w are to be read back now.
 func (n *number) returning(w *webhook) bool {
+	if w.state.HeadCount() > 0 && w.discard == nil {
+		if w.parked.seeking = n.seeks(w); w.parked.seeking {
+			w.parked.seek = w.state.Parked.From
+			return true
+		}
+		if n.ordering(w) == record.OrderStrict { // nothing else could start
+			return false
+		}
+	}
 	return w.discard == nil && w.parkedCount() > int64(len(w.parked.loaded)) &&
 		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.parked.share()/2
 }
@@ -207,8 +225,8 @@ func (n *number) readParked(now time.Time) {
 			continue
 		}
 		w.parked.inPass = true
-		if from < 0 || w.parked.cursor < from {
-			from = w.parked.cursor
+		if at := w.parked.place(); from < 0 || at < from {
+			from = at
 		}
 	}
 	if from < 0 {
@@ -259,15 +277,18 @@ func (n *number) passBatch(b kafka.Batch) bool {
 			break
 		}
 		w := n.webhooks[string(r.Key)]
-		if w == nil || !w.parked.inPass || r.Offset < w.parked.cursor {
+		if w == nil || !w.parked.inPass || r.Offset < w.parked.place() {
 			continue
 		}
-		if w.stopped() || len(w.parked.loaded) >= w.parked.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
+		if w.stopped() || !w.parked.seeking && len(w.parked.loaded) >= w.parked.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
 			w.parked.inPass = false
 			continue
 		}
-		w.parked.cursor = r.Offset + 1
-		if w.state.Parked == nil || slices.Contains(w.state.Parked.Done, r.Offset) {
+		w.parked.pass(r.Offset + 1)
+		if w.state.Parked == nil || slices.Contains(w.state.Parked.Done, r.Offset) || slices.Contains(w.parked.loaded, r.Offset) {
+			continue
+		}
+		if w.parked.seeking && !n.sought(w, r) {
 			continue
 		}
 		n.parked.found = true
@@ -276,7 +297,7 @@ func (n *number) passBatch(b kafka.Batch) bool {
 	more := false
 	for w := range n.parked.active {
 		if w.parked.inPass {
-			w.parked.cursor = max(w.parked.cursor, next)
+			w.parked.pass(next)
 			more = true
 		}
 	}
@@ -286,7 +307,8 @@ func (n *number) passBatch(b kafka.Batch) bool {
 // returned brings one parked record back into its lane.
 func (n *number) returned(now time.Time, w *webhook, r *kgo.Record) {
 	it, err := n.parkedItem(r)
-	w.parked.loaded = append(w.parked.loaded, r.Offset)
+	i, _ := slices.BinarySearch(w.parked.loaded, r.Offset)
+	w.parked.loaded = slices.Insert(w.parked.loaded, i, r.Offset)
 	n.guard(it, func() {
 		if err != nil {
 			n.die(now, it, record.InvalidRecord, problem(err))
@@ -307,6 +329,10 @@ func (n *number) passEnded() {
 			continue
 		}
 		w.parked.inPass = false
+		if w.parked.seeking {
+			n.soughtAll(w)
+			continue
+		}
 		// All that was committed has been looked at. What is still counted is gone.
 		if p := w.state.Parked; p != nil && w.parked.unacked == 0 && w.parked.cursor >= n.parked.end && p.Count != int64(len(w.parked.loaded)) {
 			n.log.Error("parked events are missing, retention may have taken them", "webhook", w.id, "missing", p.Count-int64(len(w.parked.loaded)))

@@ -103,7 +103,7 @@ func (s *shelf) start(w *webhook) bool {
 			s.t.Fatalf("%s: offset %d starts, but %v are left to be dealt with", w.id, it.offset, left)
 		}
 	}
-	w.inFlight++
+	w.flight = append(w.flight, it)
 	s.inFlight[w.id] = append(s.inFlight[w.id], it)
 	return true
 }
@@ -116,7 +116,7 @@ func (s *shelf) finish(w *webhook, i int, how string) {
 	}
 	it := all[i]
 	s.inFlight[w.id] = slices.Delete(all, i, i+1)
-	w.inFlight--
+	w.flight = slices.DeleteFunc(w.flight, func(other *item) bool { return other == it })
 	switch {
 	case how == "cut":
 		s.n.backToLane(s.now, w, it)

@@ -31,7 +31,7 @@ func (w *world) inEveryPlace(a *process) {
 		there := false
 		a.look(0, func(n *number) {
 			x := n.webhooks["w"]
-			there = x != nil && x.inFlight == 1 && x.queue.len() == 2 && n.due.Len() == 2
+			there = x != nil && len(x.flight) == 1 && x.queue.len() == 2 && n.due.Len() == 2
 		})
 		return there
 	})

@@ -17,6 +17,7 @@ type recent struct {
 	limit  int
 	last   map[record.DeliveredID]int64 // when, in unix ms
 	order  fifo[deliveredAt]
+	told   bool // that not all are remembered
 }
 
 type deliveredAt struct {

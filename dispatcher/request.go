@@ -8,13 +8,10 @@ import (
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// startNext sends the next event of w's lane; the caller has taken a slot. false:
-// nothing was sent, the slot is free.
-func (n *number) startNext(now time.Time, w *webhook) bool {
-	it, ok := w.next()
-	if !ok {
-		return false
-	}
+// start sends an event of w's lane; the caller has taken a slot. false: nothing was
+// sent, the slot is free.
+func (n *number) start(now time.Time, w *webhook, it *item, class slotClass) bool {
+	w.takeOut(it)
 	n.unqueued(it)
 	// Existence and state are looked at before every attempt, not only on arrival.
 	e, known := n.endpoints.get(w.id)
@@ -27,7 +24,7 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		n.die(now, it, record.WebhookDeleted, "the webhook was deleted")
 		return false
 	}
-	if n.expire(now, it) {
+	if n.expire(now, it) || n.duplicate(now, it) {
 		return false
 	}
 	if n.prepare(now, w, e); w.stopped() { // stopping has parked the rest of the lane
@@ -42,7 +39,8 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 		it.able = latest(it.due, w.freeAt, n.freeAt)
 		n.d.metrics.late(tier, now.Sub(it.able))
 	}
-	w.inFlight++
+	w.flight = append(w.flight, it)
+	n.limitRate(now, w, e)
 	w.startedAt, w.sending = now, it.ProducedAt
 	n.inFlight.Add(1)
 	n.flying[it] = true
@@ -50,10 +48,10 @@ func (n *number) startNext(now time.Time, w *webhook) bool {
 	ctx := n.requestContext()
 	n.running.Go(func() {
 		result := n.d.sender.Send(ctx, attempt)
-		n.d.slots.give()
+		n.d.slots.give(n, class)
 		n.inbox.post(func() {
 			now := time.Now()
-			w.inFlight--
+			w.flight = slices.DeleteFunc(w.flight, func(other *item) bool { return other == it })
 			w.freeAt = now
 			n.inFlight.Add(-1)
 			delete(n.flying, it)
@@ -79,6 +77,6 @@ func latest(times ...time.Time) (t time.Time) {
 
 // postpone makes the lane wait, after a fault of ours.
 func (n *number) postpone(now time.Time, w *webhook, wait time.Duration) {
-	w.notBefore = now.Add(wait)
+	w.notBefore = latest(w.notBefore, now.Add(wait))
 	n.due.Push(w.notBefore, 0, waiting{wake: w})
 }

@@ -37,6 +37,9 @@ func (n *number) restore() error {
 	if err := n.restoreStates(); err != nil {
 		return err
 	}
+	if err := n.restoreRecent(); err != nil {
+		return err
+	}
 	n.parked.end, err = kafka.HighWatermark(n.ctx, n.d.plain, n.d.topo.Parked(), n.p)
 	if err != nil {
 		return fmt.Errorf("finding the end of parked events of number %d: %w", n.p, err)
@@ -67,6 +70,7 @@ func (n *number) followEndpoints(now time.Time) {
 		case w.state.HasPause(record.PauseConfig) || w.state.HasPause(record.PauseDisabled):
 			n.prepare(now, w, e)
 		}
+		n.autoResume(now, w)
 		n.forget(w)
 	}
 }
@@ -80,6 +84,7 @@ func (n *number) reset() {
 	n.endpoints = endpoints{entries: map[string]*endpoint{}}
 	n.parked = parkedReader{active: map[*webhook]bool{}}
 	n.flow = n.newFlow()
+	n.recent = newRecent(n.d.options.DedupWindow, recentLimit)
 	n.notes = record.NumberState{}
 	n.commands, n.tests = map[string]*commandLine{}, nil
 	n.flying = map[*item]bool{}
@@ -150,6 +155,7 @@ func (n *number) restoreStates() error {
 		if w.paused() {
 			n.paused++
 		}
+		n.restoreWait(time.Now(), w)
 		if s.Parked != nil {
 			w.parked.cursor = s.Parked.From
 			n.parked.active[w] = true

@@ -16,7 +16,7 @@ func woken(n *number) bool {
 
 func mustTake(t *testing.T, s *slots, n *number, want bool) {
 	t.Helper()
-	if got := s.take(n); got != want {
+	if got := s.take(n, proven); got != want {
 		t.Fatalf("took a slot: %v, want %v (%d free)", got, want, s.left())
 	}
 }
@@ -31,12 +31,12 @@ func TestSlotsAreGivenInOrder(t *testing.T) {
 	mustTake(t, s, second, false)
 	mustTake(t, s, first, false) // asks again: that costs it nothing
 
-	s.give()
+	s.give(busy, proven)
 	if !woken(first) || woken(second) || woken(busy) {
 		t.Fatal("the number that has waited longest was not the one woken")
 	}
 	mustTake(t, s, first, true)
-	s.give()
+	s.give(busy, proven)
 	if !woken(second) || woken(first) {
 		t.Fatal("the next was not woken")
 	}
@@ -53,10 +53,10 @@ func TestSlotsCannotBeSnatched(t *testing.T) {
 	greedy, patient := waiter(), waiter()
 	mustTake(t, s, greedy, true)
 	mustTake(t, s, patient, false)
-	s.give()
+	s.give(greedy, proven)
 	mustTake(t, s, greedy, false)
 	mustTake(t, s, patient, true)
-	s.give()
+	s.give(patient, proven)
 	if !woken(greedy) {
 		t.Fatal("the number that asked meanwhile was not woken")
 	}
@@ -70,7 +70,7 @@ func TestSlotIsPassedOn(t *testing.T) {
 	mustTake(t, s, busy, true)
 	mustTake(t, s, first, false)
 	mustTake(t, s, second, false)
-	s.give()
+	s.give(busy, proven)
 	s.passOn(second) // not woken yet: it has nothing to pass on
 	s.passOn(busy)
 	s.passOn(first)
@@ -79,7 +79,7 @@ func TestSlotIsPassedOn(t *testing.T) {
 	}
 	mustTake(t, s, second, true)
 	s.passOn(second)
-	s.give()
+	s.give(busy, proven)
 	if s.left() != 1 {
 		t.Errorf("%d free, want 1", s.left())
 	}
@@ -94,7 +94,7 @@ func TestSlotsOfANumberThatEnds(t *testing.T) {
 	mustTake(t, s, second, false)
 	mustTake(t, s, third, false)
 	s.leave(first) // while it waits
-	s.give()
+	s.give(busy, proven)
 	if woken(first) || !woken(second) {
 		t.Fatal("a number that has ended was woken")
 	}
@@ -103,7 +103,7 @@ func TestSlotsOfANumberThatEnds(t *testing.T) {
 		t.Fatal("the slot of a number that has ended was not passed on")
 	}
 	mustTake(t, s, third, true)
-	s.give()
+	s.give(busy, proven)
 	if s.left() != 1 {
 		t.Errorf("%d free, want 1", s.left())
 	}

@@ -56,7 +56,7 @@ func (n *number) startTests(now time.Time) {
 			n.end(now, o, refused("%s", why))
 			continue
 		}
-		if n.whyBlocked(now) != "" || !n.d.slots.take(n) {
+		if n.whyBlocked(now) != "" || !n.d.slots.take(n, suspect) {
 			n.tests = append(n.tests, waiting[i:]...)
 			return
 		}
@@ -70,7 +70,7 @@ func (n *number) sendTest(now time.Time, o order, e *endpoint) {
 	ctx := n.requestContext()
 	n.running.Go(func() {
 		result := n.d.sender.Send(ctx, attempt)
-		n.d.slots.give()
+		n.d.slots.give(n, suspect)
 		n.inbox.post(func() {
 			n.inFlight.Add(-1)
 			if result.Class == delivery.ClassCancelled {

@@ -17,12 +17,15 @@ type webhook struct {
 	// parked; within each, the order in which they came.
 	retries   fifo[*item]
 	queue     fifo[*item]
-	inFlight  int
+	flight    []*item     // with requests in flight
 	startedAt time.Time   // when the last request started
 	sending   record.Time // when its event was produced
-	listed    bool        // it is in the number's ready list
-	notBefore time.Time   // a fault of ours: nothing starts before
+	listed    bool        // it is in one of the number's ready lists
+	notBefore time.Time   // a fault of ours, its rate limit, or a short wait it asked for: nothing starts before
 	freeAt    time.Time   // when it could last take a request again
+	widening  int         // after a resume: how many requests may be in flight; 0 when that is over
+	dying     int         // heads whose deaths are not committed
+	waits     bool        // a long wait that it asked for
 
 	// checking: whether the webhook exists is being found out.
 	checking bool
@@ -44,7 +47,7 @@ func (n *number) webhook(id string) *webhook {
 
 // forget drops a webhook of which there is nothing to hold.
 func (n *number) forget(w *webhook) {
-	if w.lane() == 0 && w.inFlight == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 && w.discard == nil {
+	if w.lane() == 0 && len(w.flight) == 0 && w.dying == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 && w.discard == nil {
 		delete(n.webhooks, w.id)
 	}
 }
@@ -53,17 +56,24 @@ func (w *webhook) lane() int { return w.retries.len() + w.queue.len() }
 
 func (w *webhook) paused() bool { return w.state.Status == record.Paused }
 
-// startable: whether the next of the lane may start, as far as the webhook goes.
-// One in flight is what first_attempt order means.
-func (w *webhook) startable(now time.Time) bool {
-	return w.lane() > 0 && w.inFlight == 0 && !w.stopped() && !w.checking && !now.Before(w.notBefore)
-}
-
 func (w *webhook) next() (*item, bool) {
 	if it, ok := w.retries.pop(); ok {
 		return it, true
 	}
 	return w.queue.pop()
+}
+
+// takeOut takes one event out of the lane.
+func (w *webhook) takeOut(it *item) {
+	for _, q := range []*fifo[*item]{&w.retries, &w.queue} {
+		if first, ok := q.peek(); ok && first == it {
+			q.pop()
+			return
+		}
+		if len(q.take(func(other *item) bool { return other == it })) > 0 {
+			return
+		}
+	}
 }
 
 // putBack undoes next, for a request that was never sent, or cut.
@@ -87,6 +97,7 @@ func (n *number) pause(now time.Time, w *webhook, reason record.PauseReason) {
 	}
 	n.stopOrGo(now, w, func() { w.state.AddPause(reason) })
 	n.save(now, w)
+	n.autoResume(now, w)
 }
 
 // unpause takes reasons away; without any left the webhook is active, and what is

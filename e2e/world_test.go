@@ -136,7 +136,7 @@ func (w *world) webhook(id string, change ...func(*record.Endpoint)) {
 		w.t.Fatal(err)
 	}
 	w.receiver.VerifyWith(w.t, id, secret)
-	rules := history.Rules{MaxAttempts: e.MaxAttempts, AutoPauseAfter: e.AutoPauseAfterOr(), Tenant: e.Tenant}
+	rules := history.Rules{MaxAttempts: e.MaxAttempts, AutoPauseAfter: e.AutoPauseAfterOr(), Tenant: e.Tenant, AnyOrder: e.MaxInFlightOr() > 1}
 	if rules.AutoPauseAfter == 0 {
 		rules.AutoPauseAfter = history.NeverPause
 	}
@@ -148,11 +148,17 @@ func neverPause(e *record.Endpoint) { e.AutoPauseAfter = new(int) }
 // send produces events evt-<webhook>-<first> and on, and waits for Kafka.
 func (w *world) send(webhook string, first, n int) {
 	w.t.Helper()
+	w.sendKeyed(webhook, first, n, func(int) string { return "" })
+}
+
+// sendKeyed is send with an ordering key for each event.
+func (w *world) sendKeyed(webhook string, first, n int, keyOf func(i int) string) {
+	w.t.Helper()
 	var records []*kgo.Record
 	for i := first; i < first+n; i++ {
 		r, err := record.NewEventRecord(w.topo.Events(), w.topo.PartitionFor(webhook), record.Event{
 			Webhook: webhook, ID: fmt.Sprintf("evt-%s-%d", webhook, i), Type: "test.happened", CESource: "/e2e", ContentType: "application/json",
-			Value: fmt.Appendf(nil, `{"webhook":%q,"n":%d}`, webhook, i),
+			PartitionKey: keyOf(i), Value: fmt.Appendf(nil, `{"webhook":%q,"n":%d}`, webhook, i),
 		})
 		if err != nil {
 			w.t.Fatal(err)

@@ -71,7 +71,7 @@ const teardownTime = 10 * time.Second
 func serve(ctx context.Context, s service) (err error) {
 	registry := process.NewRegistry()
 	d, err := dispatcher.New(dispatcher.Options{
-		Config: s.settings.Dispatcher, Attempts: s.settings.Attempts, Kafka: s.settings.Kafka, Topology: s.topo, Retry: s.settings.Retry,
+		Config: s.settings.Dispatcher, Attempts: s.settings.Attempts, Kafka: s.settings.Kafka, Topology: s.topo, Retry: s.settings.Retry, DedupWindow: s.settings.Dedup.Window,
 		Keys: s.keys, Egress: s.settings.Egress, EventTypes: s.settings.Metrics.EventTypes, From: s.from, Version: version(), Log: s.log, Registry: registry,
 	})
 	if err != nil {

@@ -41,11 +41,11 @@ func newEndpointFlags(flags *pflag.FlagSet) *endpointFlags {
 	flags.DurationSliceVar(&f.schedule, "schedule", nil, "delays between attempts instead of doubling, such as 1s,10s,1m; each 500ms to 168h")
 	flags.StringVar((*string)(&e.Jitter), "jitter", string(record.JitterAdditive), "additive adds a little to each delay, full draws from 500ms to the delay")
 	flags.StringVar((*string)(&e.RetryOn), "retry-on", string(record.RetryAny), "any failure, or only transient ones")
-	flags.StringVar((*string)(&e.Ordering), "ordering", string(record.OrderFirstAttempt), "what may overtake what: first_attempt (first attempts in the order of the events; the others of the contract are not there yet)")
-	flags.IntVar(&e.MaxInFlight, "max-in-flight", 0, "requests at once; 1 for first_attempt")
-	flags.Float64Var(&e.RateLimit, "rate-limit", 0, "requests per second; not there yet")
+	flags.StringVar((*string)(&e.Ordering), "ordering", string(record.OrderFirstAttempt), "what may overtake what: first_attempt (first attempts go out in the order of the events), strict (nothing overtakes a failed event), key, strict_key (the same for each ce_partitionkey by itself), none")
+	flags.IntVar(&e.MaxInFlight, "max-in-flight", 0, "requests at once; 1 for first_attempt and strict, else 8 by default")
+	flags.Float64Var(&e.RateLimit, "rate-limit", 0, "requests per second, evenly spaced; 0 is no limit")
 	flags.IntVar(&f.autoPauseAfter, "auto-pause-after", record.DefaultAutoPauseAfter, "failed attempts in a row after which the webhook is paused; 0 is never")
-	flags.DurationVar(&f.autoResume, "auto-resume", 0, "how long a pause by failures lasts; not there yet: until a person resumes it")
+	flags.DurationVar(&f.autoResume, "auto-resume", 0, "how long a pause by failures lasts; 0 is until a person resumes it")
 	flags.BoolVar(&f.enabled, "enabled", true, "false pauses the webhook until it is set to true")
 	for name, doc := range map[string]string{
 		"tls-ca": "authorities that may vouch for the server, in PEM", "tls-cert": "client certificate, in PEM", "tls-key": "its private key, in PEM",
@@ -76,7 +76,7 @@ func (f *endpointFlags) build(ctx context.Context, c *cli, id string) (record.En
 // change reads what the flags point to, and returns what they do to an endpoint. Only those fields are set that were given: what has its
 // default today follows the default tomorrow.
 func (f *endpointFlags) change(ctx context.Context, c *cli) (func(*record.Endpoint), error) {
-	if err := f.supported(); err != nil {
+	if err := f.zero(); err != nil {
 		return nil, err
 	}
 	headers, err := parseHeaders(f.headers)
@@ -103,21 +103,6 @@ func (f *endpointFlags) change(ctx context.Context, c *cli) (func(*record.Endpoi
 			*tlsField(e.TLS, flag) = pem
 		}
 	}, nil
-}
-
-// supported refuses what an endpoint may say and this version's dispatcher does not do yet: better refused than ignored.
-func (f *endpointFlags) supported() error {
-	switch zero := f.zero(); {
-	case zero != nil:
-		return zero
-	case f.endpoint.OrderingOr() != record.OrderFirstAttempt:
-		return usagef("--ordering is %q: this version has first_attempt only", f.endpoint.Ordering)
-	case f.endpoint.RateLimit != 0:
-		return usagef("--rate-limit is not there yet in this version")
-	case f.autoResume != 0:
-		return usagef("--auto-resume is not there yet in this version: a person resumes, with `reenvio webhooks resume`")
-	}
-	return nil
 }
 
 // zero refuses a 0 that was given: in a record it would stand for the default.

@@ -34,7 +34,7 @@ type settings struct {
 }
 
 type dedupConfig struct {
-	Window time.Duration `koanf:"window" doc:"How long the id of a delivered event is to be remembered. The retention of the topic delivered must be at least twice as long. Nothing but this check uses it yet: a second copy of an event is delivered like the first."`
+	Window time.Duration `koanf:"window" doc:"How long a second copy of a delivered event (its id, to the same webhook) is taken for a duplicate, and not delivered again; 0 is never. The retention of the topic delivered must be at least twice as long."`
 }
 
 type metricsConfig struct {

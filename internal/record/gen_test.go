@@ -151,6 +151,9 @@ func genState() *rapid.Generator[State] {
 		if rapid.Bool().Draw(t, "has head") {
 			s.Head = &Head{Source: genSource().Draw(t, "head"), Attempts: rapid.IntRange(0, 50).Draw(t, "attempts"), DueAt: genTime().Draw(t, "due"), Extra: genFields().Draw(t, "head extra")}
 		}
+		for range rapid.IntRange(0, 3).Draw(t, "more heads") {
+			s.SetHead(Head{Source: genSource().Draw(t, "head"), Attempts: rapid.IntRange(0, 50).Draw(t, "attempts"), Key: OrderingKeyHash(rapid.String().Draw(t, "key")), Parked: rapid.Bool().Draw(t, "parked")})
+		}
 		if rapid.Bool().Draw(t, "has parked") {
 			s.Parked = &Parked{
 				From: rapid.Int64Min(0).Draw(t, "from"), Last: rapid.Int64Min(0).Draw(t, "last"), Count: rapid.Int64Min(0).Draw(t, "count"),

@@ -45,8 +45,10 @@ type State struct {
 	HoldUntil           Time   `json:"hold_until,omitzero"`
 	LastStatus          int    `json:"last_status,omitempty"`
 	LastError           string `json:"last_error,omitempty"`
-	// Head is the failed event that a strict webhook waits for.
-	Head *Head `json:"head,omitempty"`
+	// Head is the failed event that a strict webhook waits for; Heads are those of
+	// its other keys (ordering strict_key).
+	Head  *Head  `json:"head,omitempty"`
+	Heads []Head `json:"heads,omitempty"`
 	// Parked says which part of the parked topic is the webhook's; nil when it has none.
 	Parked *Parked `json:"parked,omitempty"`
 	// Hold is a hold by hand.
@@ -55,12 +57,18 @@ type State struct {
 	Extra   Fields `json:"-"`
 }
 
-// Head is the event at the front of a strict webhook, which stays where it lies.
+// Head is the failed event at the front of a strict webhook, or of one of its keys:
+// nothing overtakes it. It is told by where it lay in the events topic.
 type Head struct {
 	Source   Source `json:"source"`
 	Attempts int    `json:"attempts"`
 	DueAt    Time   `json:"due_at,omitzero"`
-	Extra    Fields `json:"-"`
+	// Key is the hash of its ordering key; empty for a webhook in strict order, and
+	// for events without a key.
+	Key string `json:"key,omitempty"`
+	// Parked says that it lies in the parked topic, where others may lie before it.
+	Parked bool   `json:"parked,omitempty"`
+	Extra  Fields `json:"-"`
 }
 
 // Parked is a webhook's part of its number's parked partition.
@@ -147,7 +155,7 @@ func (s *State) SetConfigError(why error) bool {
 // (Extra) is, since a tombstone would lose it.
 func (s *State) Healthy() bool {
 	return len(s.PauseReasons) == 0 && s.ConsecutiveFailures == 0 && s.HoldUntil.IsZero() &&
-		s.Head == nil && s.Parked == nil && s.Hold == nil && len(s.Extra) == 0
+		s.Head == nil && len(s.Heads) == 0 && s.Parked == nil && s.Hold == nil && len(s.Extra) == 0
 }
 
 func (s *State) status() Status {

@@ -1,0 +1,108 @@
+package dispatcher
+
+import (
+	"testing"
+	"time"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+const dedupWindow = 10 * time.Minute
+
+func remembers(o *Options) { o.DedupWindow = dedupWindow }
+
+// duplicates counts the attempt records of a webhook that say so.
+func (w *world) duplicates(webhook string) (n int) {
+	for _, a := range w.attempts(webhook) {
+		if a.Outcome == record.Duplicate {
+			n++
+			if a.Attempt != 0 || a.Status != 0 {
+				w.t.Errorf("a duplicate has attempt %d, status %d", a.Attempt, a.Status)
+			}
+		}
+	}
+	return n
+}
+
+// A second copy is not delivered within the window, and is after it; another webhook's is none.
+func TestDuplicates(t *testing.T) {
+	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		w.webhook("other")
+		a := w.start("a", remembers)
+		a.owns(0, 1)
+		w.send("w", 0, 1)
+		w.until("it is delivered", func() bool { return len(w.delivered("w")) == 1 })
+		w.send("w", 0, 1)
+		copied := w.event("other", 0)
+		for i := range copied.Headers {
+			if copied.Headers[i].Key == "ce_id" {
+				copied.Headers[i].Value = []byte(eventID("w", 0))
+			}
+		}
+		w.produce(copied)
+		w.until("the second copy is a duplicate", func() bool { return w.duplicates("w") == 1 })
+		w.until("the other webhook gets its own", func() bool { return len(w.receiver.Of("other")) == 1 })
+		if got := a.metric("duplicates_total"); got != 1 {
+			t.Errorf("duplicates_total is %v", got)
+		}
+		// The next owner remembers it too.
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Fatal(err)
+		}
+		b := w.start("b", remembers)
+		b.owns(0, 1)
+		w.send("w", 0, 1)
+		w.until("so is the third", func() bool { return w.duplicates("w") == 2 })
+		time.Sleep(dedupWindow)
+		w.send("w", 0, 1)
+		w.until("after the window it is delivered again", func() bool { return len(w.receiver.Of("w")) == 2 })
+		b.quiesce()
+	})
+}
+
+// A second copy that is met while the first is in flight waits for its outcome.
+func TestDuplicateInFlight(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		status   int
+		requests int
+	}{{"delivered", 200, 1}, {"failed", 500, 2}} {
+		t.Run(c.name, func(t *testing.T) {
+			inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+				w.webhook("w", inOrder(record.OrderNone))
+				w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
+					if q.Nth == 1 {
+						return kafkatest.Response{Status: c.status, Delay: 10 * time.Second}
+					}
+					return kafkatest.Response{Status: 200}
+				})
+				w.send("w", 0, 1)
+				w.send("w", 0, 1)
+				a := w.start("a", remembers)
+				w.until("one of them is a duplicate", func() bool { return w.duplicates("w") == 1 })
+				a.quiesce()
+				all := w.receiver.Of("w")
+				if len(all) != c.requests {
+					t.Fatalf("%d requests, want %d", len(all), c.requests)
+				}
+				if len(all) == 2 && all[1].Start.Before(all[0].End) {
+					t.Error("the second copy did not wait")
+				}
+			})
+		})
+	}
+}
+
+// With a window of 0 every copy is delivered.
+func TestNoDedup(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		w.send("w", 0, 1)
+		w.send("w", 0, 1)
+		w.start("a")
+		w.until("both are delivered", func() bool { return len(w.receiver.Of("w")) == 2 })
+	})
+}

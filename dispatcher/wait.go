@@ -1,0 +1,83 @@
+package dispatcher
+
+import (
+	"time"
+
+	"github.com/reenvio/reenvio/internal/record"
+)
+
+// A webhook can ask to be left alone for a while: by a Retry-After beside 429 or 503,
+// or by its rate limit. Waiting is no attempt.
+const (
+	// maxRetryAfter bounds what a Retry-After asks for.
+	maxRetryAfter = time.Hour
+	// shortWait is waited for in memory. For longer ones the webhook is stopped like one
+	// that is held by hand: its events are parked, and go out when the wait is over.
+	shortWait = 30 * time.Second
+)
+
+// wait keeps all requests of a webhook back until a time. The state remembers it.
+func (n *number) wait(now time.Time, w *webhook, until time.Time) {
+	if !until.After(w.state.HoldUntil.Time) {
+		return
+	}
+	w.state.HoldUntil = record.NotBefore(until)
+	n.log.Info("webhook asked to wait", "webhook", w.id, "until", w.state.HoldUntil.String())
+	n.keepWaiting(now, w)
+}
+
+func (n *number) keepWaiting(now time.Time, w *webhook) {
+	wait := w.state.HoldUntil.Sub(now)
+	if wait > shortWait {
+		n.stopOrGo(now, w, func() { w.waits = true })
+	}
+	n.postpone(now, w, wait)
+}
+
+// restoreWait goes on with the wait that a state on record names.
+func (n *number) restoreWait(now time.Time, w *webhook) {
+	if w.state.HoldUntil.IsZero() {
+		return
+	}
+	wait := w.state.HoldUntil.Sub(now)
+	w.waits = wait > shortWait
+	n.postpone(now, w, max(0, wait))
+}
+
+// wakes looks at a webhook whose time has come.
+func (n *number) wakes(now time.Time, w *webhook) {
+	if until := w.state.HoldUntil; !until.IsZero() && !now.Before(until.Time) {
+		w.state.HoldUntil = record.Time{}
+		n.stopOrGo(now, w, func() { w.waits = false })
+		n.save(now, w)
+	}
+	n.autoResume(now, w)
+	n.makeReady(w)
+	n.forget(w)
+}
+
+// limitRate spaces the requests of a webhook evenly; waiting earns no burst.
+func (n *number) limitRate(now time.Time, w *webhook, e *endpoint) {
+	if e.config.RateLimit > 0 {
+		n.postpone(now, w, time.Duration(float64(time.Second)/e.config.RateLimit))
+		w.freeAt = w.notBefore
+	}
+}
+
+// autoResume ends a pause by failures when the webhook's configuration wants it so,
+// or sees to it that it is looked at again.
+func (n *number) autoResume(now time.Time, w *webhook) {
+	e, known := n.endpoints.get(w.id)
+	if !known || e.deleted() || !w.state.HasPause(record.PauseFailures) {
+		return
+	}
+	if n.read(w.id, e); e.err != nil || e.config.AutoResume == 0 {
+		return
+	}
+	if at := w.state.PausedAt.Add(time.Duration(e.config.AutoResume)); now.Before(at) {
+		n.due.Push(at, 0, waiting{wake: w})
+		return
+	}
+	n.log.Info("webhook resumed by itself", "webhook", w.id, "paused_at", w.state.PausedAt.String())
+	n.resume(now, w)
+}
