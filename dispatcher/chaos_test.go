@@ -131,7 +131,9 @@ func (c *chaos) fault() {
 		once(kmsg.Heartbeat, true, kerr.UnknownMemberID, nil)
 	case 7:
 		once(kmsg.JoinGroup, true, kerr.UnknownMemberID, joinsAs(name))
-		p.d.group.ForceRebalance()
+		if p.d.joined.Load() {
+			p.d.group.ForceRebalance()
+		}
 	case 8:
 		c.w.steal(p)
 	case 9:
