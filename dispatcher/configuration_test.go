@@ -15,17 +15,7 @@ import (
 // A configuration that can't be used pauses its webhook, and no other; mended, the
 // webhook goes on by itself, with what was parked first.
 func TestUnusableConfiguration(t *testing.T) {
-	other := func(t *testing.T) *secrets.Keyset {
-		path := t.TempDir() + "/other.json"
-		if err := secrets.Generate(path); err != nil {
-			t.Fatal(err)
-		}
-		keys, err := secrets.Load(secrets.Config{KeysetFile: path})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return keys
-	}(t)
+	other := otherKeys(t)
 	for name, value := range map[string]func(w *world, e record.Endpoint) []byte{
 		"no JSON":            func(*world, record.Endpoint) []byte { return []byte("{") },
 		"in clear":           func(_ *world, e record.Endpoint) []byte { return e.Marshal() },
@@ -73,6 +63,20 @@ func TestUnusableConfiguration(t *testing.T) {
 			})
 		})
 	}
+}
+
+// otherKeys is a keyset that no webhook of a world is written with.
+func otherKeys(t *testing.T) *secrets.Keyset {
+	t.Helper()
+	path := t.TempDir() + "/other.json"
+	if err := secrets.Generate(path); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := secrets.Load(secrets.Config{KeysetFile: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
 }
 
 func (w *world) sealed(e record.Endpoint) []byte {

@@ -89,6 +89,7 @@ type Dispatcher struct {
 	lease     lease
 
 	eventTypes   eventTypes
+	keysWarned   sync.Once
 	joined       atomic.Bool // group is set
 	heartbeatNow chan struct{}
 	running      sync.WaitGroup
@@ -156,8 +157,12 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		// Without draining: who fails here may own nothing any more.
 	}
 	d.close()
-	d.log.Info("dispatcher stopped", "error", err)
-	return err
+	if err != nil {
+		d.log.Error("dispatcher stopped", "error", err)
+		return err
+	}
+	d.log.Info("dispatcher stopped")
+	return nil
 }
 
 func (d *Dispatcher) start(ctx context.Context) (err error) {

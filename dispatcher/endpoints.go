@@ -80,16 +80,22 @@ func (n *number) endpointRecords(now time.Time, records []*kgo.Record) {
 			continue
 		}
 		w := n.webhook(string(r.Key))
+		n.noteKeys(w.id, entry)
 		if entry.deleted() {
 			n.log.Info("webhook deleted", "webhook", w.id)
 			n.bury(now, w)
 		} else {
 			n.log.Info("webhook configuration read", "webhook", w.id)
 			n.prepare(now, w, entry)
+			n.autoResume(now, w)
+			if w.state.HoldUntil.IsZero() { // the rate limit may be another one
+				w.notBefore = time.Time{}
+			}
 			n.makeReady(w)
 		}
 		n.forget(w)
 	}
+	n.warnOfKeys()
 	n.answerChecks(now)
 }
 
@@ -173,7 +179,7 @@ func (n *number) bury(now time.Time, w *webhook) {
 	if w.paused() {
 		n.paused--
 	}
-	w.heldBy = nil
+	w.heldBy, w.waits, w.notBefore = nil, false, time.Time{}
 	n.parked.active[w] = true
 	w.state = record.State{Webhook: w.id, Status: record.Active, Parked: w.state.Parked, Version: w.state.Version}
 	n.save(now, w)

@@ -1,5 +1,7 @@
 package dispatcher
 
+import "slices"
+
 // fifo is a queue that can also take a thing back at its front.
 type fifo[T any] struct {
 	head  []T // what was put back, last first
@@ -61,9 +63,9 @@ func (q *fifo[T]) each(f func(T)) {
 
 // find is the first that matches.
 func (q *fifo[T]) find(match func(T) bool) (v T, ok bool) {
-	for i := len(q.head) - 1; i >= 0; i-- {
-		if match(q.head[i]) {
-			return q.head[i], true
+	for _, v := range slices.Backward(q.head) {
+		if match(v) {
+			return v, true
 		}
 	}
 	for _, v := range q.items[q.first:] {

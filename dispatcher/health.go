@@ -44,6 +44,9 @@ func (d *Dispatcher) Ready() (reasons []string) {
 			reasons = append(reasons, fmt.Sprintf("number %d: %s", n.p, why))
 		}
 	})
+	if webhooks, ids := d.foreignKeys(); webhooks > 0 {
+		reasons = append(reasons, fmt.Sprintf("%s (webhooks: %d, keys: %v)", foreignKeysText, webhooks, ids))
+	}
 	return reasons
 }
 

@@ -105,6 +105,8 @@ func (n *number) stillStopped(w *webhook) string {
 		return "; " + h.String() + " is held" + since(h)
 	case n.heldAll() != nil:
 		return "; everything is held" + since(n.heldAll())
+	case !w.state.HoldUntil.IsZero():
+		return "; it has asked to be left alone until " + w.state.HoldUntil.String()
 	case w.parkedCount() > 0:
 		return fmt.Sprintf("; %d parked events go out first", w.parkedCount())
 	}

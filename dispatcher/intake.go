@@ -122,7 +122,7 @@ func (n *number) hop(now time.Time, w waiting) {
 		// hop's timestamp anew, and never be due.
 		w.item.DueAt = record.NotBefore(w.due)
 		tier := n.d.line.Tier(w.due.Sub(now))
-		n.decide(now, w.item, n.outgoing(w.item, w.item.RetryRecord(n.d.topo.Retry(tier), n.p)))
+		n.decide(now, w.item, n.retryRecord(n.webhook(w.item.Webhook), w.item, tier))
 	})
 }
 

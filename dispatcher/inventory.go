@@ -17,7 +17,9 @@ type inventory struct {
 }
 
 func newInventory() inventory {
-	return inventory{waiting: map[time.Duration]int{}, overdue: map[time.Duration]int{}, stopped: map[string]int{}}
+	return inventory{waiting: map[time.Duration]int{}, overdue: map[time.Duration]int{}, stopped: map[string]int{
+		boundUncommitted: 0, boundHalfDone: 0, boundLanes: 0, boundDue: 0, boundWaiting: 0,
+	}}
 }
 
 // inventory asks every number, each in its own goroutine's time. A number that

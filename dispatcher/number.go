@@ -37,6 +37,7 @@ type number struct {
 	cutRequests context.CancelFunc
 	streams     map[string]*stream
 	inFlight    atomic.Int32
+	foreign     foreignKeys
 
 	// Owned by the goroutine.
 	draining  bool

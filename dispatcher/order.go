@@ -123,11 +123,7 @@ func (n *number) becomesHead(w *webhook, it *item, ordering record.Ordering) {
 		w.state.DropHead(it.Source)
 		return
 	}
-	h := record.Head{Source: it.Source, Attempts: it.Attempts, DueAt: it.DueAt}
-	if ordering == record.OrderStrictKey {
-		h.Key = it.keyHash()
-	}
-	w.state.SetHead(h)
+	w.state.SetHead(record.Head{Source: it.Source, Attempts: it.Attempts, DueAt: it.DueAt, Key: it.keyHash()})
 }
 
 // headEnds: nothing waits for it any more, but for the commit of its death: a crash
@@ -155,6 +151,18 @@ func (n *number) goesOn(records []*outgoing) bool {
 		}
 	}
 	return false
+}
+
+// retryRecord is the record that takes an event to a delay topic.
+func (n *number) retryRecord(w *webhook, it *item, tier time.Duration) *outgoing {
+	out := n.outgoing(it, it.RetryRecord(n.d.topo.Retry(tier), n.p))
+	source := it.Source
+	out.landed = func(o *outgoing) {
+		if o.rec.Topic == n.d.topo.DLQ() && n.webhooks[w.id] == w {
+			n.diedInstead(w, source)
+		}
+	}
+	return out
 }
 
 // diedInstead: its record was refused, and a dead letter was written in its place.

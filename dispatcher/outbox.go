@@ -101,6 +101,7 @@ type decision struct {
 	states  map[string]record.State
 	notes   *record.NumberState
 	recent  []record.DeliveredID // what it delivers
+	sent    bool                 // it is the outcome of a request, on record or not
 }
 
 func (b *outbox) decide(now time.Time, d decision) {
@@ -119,7 +120,7 @@ func (b *outbox) decide(now time.Time, d decision) {
 		b.trackers[p.topic].Complete(p.offset)
 	}
 	ring(b.bell)
-	if b.since.IsZero() && (len(d.records) > 0 || len(d.states) > 0) {
+	if b.since.IsZero() && (d.sent || len(d.records) > 0 || len(d.states) > 0) {
 		b.since = now
 	}
 }

@@ -37,7 +37,7 @@ func (n *number) outcome(now time.Time, w *webhook, it *item, e *endpoint, res d
 	it.LastStatus, it.LastError = res.Status, ""
 	e.tried, e.quick = true, res.Class == delivery.ClassDelivered && res.Duration < quickAnswer
 	if it.topic == n.d.topo.Parked() {
-		w.parked.quick = res.Duration < quickAnswer
+		w.parked.quick = res.Duration < quickAnswer && (e.config.RateLimit == 0 || e.config.RateLimit >= quickRate)
 	}
 	if res.Class == delivery.ClassDelivered {
 		n.delivered(now, w, it, e, res)
@@ -140,7 +140,7 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		n.becomesHead(w, it, e.config.OrderingOr())
 		a.Outcome, a.Next, a.NextAttemptAt = record.Failed, record.NextRetry, it.DueAt
 		tier := n.d.line.Tier(wait)
-		n.settle(now, w, it, a, res.Failure, n.outgoing(it, it.RetryRecord(n.d.topo.Retry(tier), n.p)))
+		n.settle(now, w, it, a, res.Failure, n.retryRecord(w, it, tier))
 	}
 	if !deleted && asked > 0 {
 		n.wait(now, w, res.StartedAt.Add(res.Duration+asked))
@@ -194,6 +194,7 @@ func (n *number) decide(now time.Time, it *item, records ...*outgoing) {
 		n.headEnds(w, it, records)
 		defer n.save(now, w)
 	}
+	d.sent = it.delivered
 	if n.recent.window > 0 && it.delivered {
 		d.recent = []record.DeliveredID{it.id()}
 	}

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -182,6 +183,8 @@ func TestNewLifeWaitsForOldRequests(t *testing.T) {
 		}
 		a.d.ownership.onLost(t.Context(), a.d.group, topics)
 		stillRuns := make(chan struct{})
+		end := sync.OnceFunc(func() { close(stillRuns) })
+		defer end() // or a test that has failed would wait for ever
 		a.d.ownership.mu.Lock()
 		a.d.ownership.former[0] = stillRuns
 		a.d.ownership.mu.Unlock()
@@ -196,7 +199,7 @@ func TestNewLifeWaitsForOldRequests(t *testing.T) {
 			a.d.ownership.onLost(t.Context(), a.d.group, topics)
 			a.d.ownership.onAssigned(t.Context(), a.d.group, topics)
 		}
-		close(stillRuns)
+		end()
 		a.owns(0)
 	})
 }

@@ -23,6 +23,7 @@ const (
 	// answered the first within quickAnswer.
 	drainLane   = 100
 	quickAnswer = time.Second
+	quickRate   = 20 // requests per second, of a webhook that limits them
 	// passBytes is how much one fetch of a pass takes.
 	passBytes = 1 << 20
 	// passRest is the wait after a pass that found nothing: what was just committed
@@ -144,6 +145,13 @@ func (n *number) parkAll(now time.Time, w *webhook, all []*item, why record.Park
 	if len(d.records) == 0 {
 		return
 	}
+	if o := n.ordering(w); strictly(o) { // what is in flight was before them, and stays so if its request is cut
+		for _, it := range w.flight {
+			if w.state.HeadAt(it.Source) == nil {
+				n.becomesHead(w, it, o)
+			}
+		}
+	}
 	n.out.decide(now, d)
 	n.save(now, w)
 }
@@ -193,8 +201,18 @@ func (n *number) emptied(w *webhook) {
 	}
 }
 
+// share is how many of its parked events may be in memory. Keys that wait for a head
+// must not keep the others from being read.
+func (w *webhook) share() int {
+	if w.state.HeadCount() > 0 {
+		return drainLane
+	}
+	return w.parked.share()
+}
+
 // returning: whether events of w are to be read back now.
 func (n *number) returning(w *webhook) bool {
+	w.parked.seeking = false
 	if w.state.HeadCount() > 0 && w.discard == nil {
 		if w.parked.seeking = n.seeks(w); w.parked.seeking {
 			w.parked.seek = w.state.Parked.From
@@ -205,7 +223,7 @@ func (n *number) returning(w *webhook) bool {
 		}
 	}
 	return w.discard == nil && w.parkedCount() > int64(len(w.parked.loaded)) &&
-		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.parked.share()/2
+		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.share()/2
 }
 
 // readParked begins a pass over the range in which returning webhooks have events.
@@ -280,7 +298,7 @@ func (n *number) passBatch(b kafka.Batch) bool {
 		if w == nil || !w.parked.inPass || r.Offset < w.parked.place() {
 			continue
 		}
-		if w.stopped() || !w.parked.seeking && len(w.parked.loaded) >= w.parked.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
+		if w.stopped() || !w.parked.seeking && len(w.parked.loaded) >= w.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
 			w.parked.inPass = false
 			continue
 		}

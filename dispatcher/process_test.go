@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -68,9 +69,14 @@ func (w *world) startQuietly(instance string, change ...func(*Options)) *process
 	return p
 }
 
-// wait returns what Run returned.
+// wait returns what Run returned; a dispatcher that does not end fails the test.
 func (p *process) wait() error {
-	<-p.ended
+	p.w.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(patience):
+		p.w.t.Fatalf("dispatcher %s has not ended within %s", p.d.instance, patience)
+	}
 	return p.err
 }
 

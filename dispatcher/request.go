@@ -36,7 +36,7 @@ func (n *number) start(now time.Time, w *webhook, it *item, class slotClass) boo
 		return false
 	}
 	if tier, ok := n.d.topo.TierOf(it.topic); ok && it.retry() {
-		it.able = latest(it.due, w.freeAt, n.freeAt)
+		it.able = latest(it.due, w.freeAt, n.freeAt, w.notBefore)
 		n.d.metrics.late(tier, now.Sub(it.able))
 	}
 	w.flight = append(w.flight, it)

@@ -12,6 +12,7 @@ import (
 	"github.com/reenvio/reenvio/internal/kafka"
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/tracker"
+	retrytiers "github.com/reenvio/reenvio/retry-tiers"
 )
 
 // takeoverAfter is how long a number may be held up by somebody's open
@@ -82,12 +83,15 @@ func (n *number) reset() {
 	n.out.mu.Unlock()
 	n.webhooks = map[string]*webhook{}
 	n.endpoints = endpoints{entries: map[string]*endpoint{}}
+	n.foreign.reset()
 	n.parked = parkedReader{active: map[*webhook]bool{}}
 	n.flow = n.newFlow()
 	n.recent = newRecent(n.d.options.DedupWindow, recentLimit)
 	n.notes = record.NumberState{}
 	n.commands, n.tests = map[string]*commandLine{}, nil
 	n.flying = map[*item]bool{}
+	n.due = retrytiers.Queue[waiting]{}
+	n.ready = [ranks]fifo[*webhook]{}
 	n.paused = 0
 }
 
@@ -121,6 +125,10 @@ func (n *number) restoreEndpoints() error {
 	if err != nil {
 		return fmt.Errorf("reading the webhooks of number %d: %w", n.p, err)
 	}
+	for id, e := range n.endpoints.entries {
+		n.noteKeys(id, e)
+	}
+	n.warnOfKeys()
 	return nil
 }
 

@@ -132,18 +132,18 @@ func (s *slots) leave(n *number) {
 	s.grant()
 }
 
-func (s *slots) giveBack(n *number) (any bool) {
+func (s *slots) giveBack(n *number) (given bool) {
 	a := s.numbers[n]
 	if a == nil {
 		return false
 	}
 	for class := range a.kept {
 		if a.kept[class] {
-			a.kept[class], any = false, true
+			a.kept[class], given = false, true
 			s.count(a, slotClass(class), -1)
 		}
 	}
-	return any
+	return given
 }
 
 // grant keeps what is free for those that wait, in the order in which they asked.

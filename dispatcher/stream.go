@@ -98,6 +98,15 @@ const stoppedLong = 10 * time.Second
 // chunk is what is taken in next.
 func (s *stream) chunk() []*kgo.Record { return s.records.front(takeChunk) }
 
+// The bounds at which nothing is taken in of a topic, as log and metrics name them.
+const (
+	boundUncommitted = "outcomes wait to be committed"
+	boundHalfDone    = "too much of it is half done"
+	boundLanes       = "the lanes are full"
+	boundDue         = "too many retries are due"
+	boundWaiting     = "its due queue is full"
+)
+
 // noRoom: why the chunk can't be taken in now; "" when it can. What is too much
 // must fall by a sixth before it counts as room again.
 func (n *number) noRoom(now time.Time, s *stream, chunk []*kgo.Record) string {
@@ -108,18 +117,18 @@ func (n *number) noRoom(now time.Time, s *stream, chunk []*kgo.Record) string {
 	case n.blocked != "":
 		return n.blocked
 	case n.out.full(now, n.d.cfg.MaxUncommitted) != "":
-		return "outcomes wait to be committed" // also those of this turn, without a request: parked, dead
+		return boundUncommitted // also those of this turn, without a request: parked, dead
 	case !n.out.fits(s.topic, len(chunk), chunk[len(chunk)-1].Offset):
-		return "too much of it is half done"
+		return boundHalfDone
 	case s.topic == n.d.topo.Events() && n.flow.lanes.over(lower(stopped, lanesRecords), lower(stopped, lanesBytes)):
-		return "the lanes are full"
+		return boundLanes
 	case s.topic == n.d.topo.Events():
 		return ""
 	case n.flow.retries.over(lower(stopped, dueRecords), lower(stopped, dueBytes)):
-		return "too many retries are due"
+		return boundDue
 	}
 	if tier, ok := n.d.topo.TierOf(s.topic); ok && n.flow.waiting[tier].over(lower(stopped, dueRecords), lower(stopped, dueBytes)) {
-		return "its due queue is full"
+		return boundWaiting
 	}
 	return ""
 }

@@ -100,14 +100,23 @@ func testDelivery(now time.Time, o order) *record.Delivery {
 
 // testAnswer says what the endpoint answered, and how fast.
 func testAnswer(res delivery.Result) answer {
-	took := res.Duration.Milliseconds()
+	took := tookText(res.Duration)
 	switch {
 	case res.Class == delivery.ClassDelivered:
-		return done("status %d after %d ms", res.Status, took)
+		return done("status %d after %s", res.Status, took)
 	case res.Class == delivery.ClassOurs:
 		return failed("not sent, for a reason of ours: %s", failureText(res))
+	case res.Failure == delivery.FailureStatus:
+		return failed("status %d after %s", res.Status, took)
 	case res.Status > 0:
-		return failed("status %d after %d ms: %s", res.Status, took, failureText(res))
+		return failed("status %d after %s: %s", res.Status, took, failureText(res))
 	}
-	return failed("no answer after %d ms: %s", took, failureText(res))
+	return failed("no answer after %s: %s", took, failureText(res))
+}
+
+func tookText(d time.Duration) string {
+	if d < time.Millisecond {
+		return "<1 ms"
+	}
+	return fmt.Sprintf("%d ms", d.Milliseconds())
 }

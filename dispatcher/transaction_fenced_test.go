@@ -88,13 +88,16 @@ func TestFencedAgainAndAgain(t *testing.T) {
 		p := w.startQuietly("a")
 		p.owns(0)
 		p.quiesce()
-		begun, goOn := make(chan struct{}), make(chan struct{})
+		const fences = 5
+		times, begun, goOn := 0, make(chan struct{}), make(chan struct{})
 		w.cluster.Fake.ControlKey(int16(kmsg.AddOffsetsToTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
-			w.cluster.Fake.SleepControl(func() { begun <- struct{}{}; <-goOn })
+			if times++; times <= fences {
+				w.cluster.Fake.SleepControl(func() { begun <- struct{}{}; <-goOn })
+			}
 			return nil, nil, false
 		})
 		w.send("w", 0, 1)
-		for range 5 {
+		for range fences {
 			<-begun
 			w.steal(p)
 			goOn <- struct{}{}

@@ -46,10 +46,19 @@ func (n *number) restoreWait(now time.Time, w *webhook) {
 
 // wakes looks at a webhook whose time has come.
 func (n *number) wakes(now time.Time, w *webhook) {
+	if n.webhooks[w.id] != w { // it was forgotten, and another has its id
+		return
+	}
+	if !now.Before(w.notBefore) {
+		w.freeAt, w.notBefore = latest(w.freeAt, w.notBefore), time.Time{}
+	}
 	if until := w.state.HoldUntil; !until.IsZero() && !now.Before(until.Time) {
 		w.state.HoldUntil = record.Time{}
 		n.stopOrGo(now, w, func() { w.waits = false })
 		n.save(now, w)
+	}
+	if until := w.state.HoldUntil; !until.IsZero() && w.notBefore.IsZero() { // the clock was set back
+		n.postpone(now, w, until.Sub(now))
 	}
 	n.autoResume(now, w)
 	n.makeReady(w)
@@ -59,7 +68,7 @@ func (n *number) wakes(now time.Time, w *webhook) {
 // limitRate spaces the requests of a webhook evenly; waiting earns no burst.
 func (n *number) limitRate(now time.Time, w *webhook, e *endpoint) {
 	if e.config.RateLimit > 0 {
-		n.postpone(now, w, time.Duration(float64(time.Second)/e.config.RateLimit))
+		n.postpone(now, w, time.Duration(min(float64(time.Second)/e.config.RateLimit, float64(24*time.Hour))))
 		w.freeAt = w.notBefore
 	}
 }
@@ -79,5 +88,6 @@ func (n *number) autoResume(now time.Time, w *webhook) {
 		return
 	}
 	n.log.Info("webhook resumed by itself", "webhook", w.id, "paused_at", w.state.PausedAt.String())
-	n.resume(now, w)
+	w.state.ConsecutiveFailures, w.state.StreakStartedAt = 0, record.Time{}
+	n.unpause(now, w, record.PauseFailures)
 }

@@ -68,7 +68,7 @@ func TestLongRetryAfter(t *testing.T) {
 		b.owns(0)
 		time.Sleep(10 * time.Minute)
 		w.send("w", 10, 1)
-		time.Sleep(asked.Add(time.Hour - time.Second).Sub(time.Now()))
+		time.Sleep(time.Until(asked.Add(time.Hour - time.Second)))
 		if n := len(w.receiver.Of("w")); n != 1 {
 			t.Fatalf("%d requests within the hour", n)
 		}

@@ -47,7 +47,7 @@ func (n *number) webhook(id string) *webhook {
 
 // forget drops a webhook of which there is nothing to hold.
 func (n *number) forget(w *webhook) {
-	if w.lane() == 0 && len(w.flight) == 0 && w.dying == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 && w.discard == nil {
+	if n.webhooks[w.id] == w && w.notBefore.IsZero() && w.lane() == 0 && len(w.flight) == 0 && w.dying == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 && w.discard == nil {
 		delete(n.webhooks, w.id)
 	}
 }

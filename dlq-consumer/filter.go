@@ -3,6 +3,7 @@ package dlqconsumer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
@@ -27,7 +28,7 @@ func (f Filter) Empty() bool {
 func (f Filter) Validate() error {
 	for _, reason := range f.Reasons {
 		if !slices.Contains(record.DeathReasons(), reason) {
-			return fmt.Errorf("the reason %q does not exist; there are %v", reason, record.DeathReasons())
+			return fmt.Errorf("the reason %q does not exist; there are %s", reason, reasonNames())
 		}
 	}
 	for _, webhook := range f.Webhooks {
@@ -39,6 +40,14 @@ func (f Filter) Validate() error {
 		return fmt.Errorf("nothing lies between %s and %s: the first must be the earlier one", f.Since.Format(time.RFC3339), f.Until.Format(time.RFC3339))
 	}
 	return nil
+}
+
+func reasonNames() string {
+	var names []string
+	for _, reason := range record.DeathReasons() {
+		names = append(names, string(reason))
+	}
+	return strings.Join(names, ", ")
 }
 
 // match says whether a letter that was written at the given time is picked.

@@ -243,6 +243,9 @@ func TestFiltersThatFindNothingAreRefused(t *testing.T) {
 			t.Errorf("List accepted %+v", f)
 		}
 	}
+	if err := (Filter{Reasons: []record.DeathReason{"exhausted"}}).Validate(); !strings.Contains(err.Error(), "attempts_exhausted, permanent_status, ") {
+		t.Error(err)
+	}
 	if err := (Filter{Reasons: []record.DeathReason{record.Expired}, Webhooks: []string{"a"}, IDs: []string{"x/y"}, Since: noon, Until: noon}).Validate(); err != nil {
 		t.Error(err)
 	}

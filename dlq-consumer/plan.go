@@ -33,6 +33,8 @@ type Plan struct {
 	Webhooks []WebhookCount
 	// Waiting are those ready whose webhook is paused or held by hand: they are parked until it is resumed or released.
 	Waiting int64
+	// Unmatched are the event ids asked for of which no letter matches.
+	Unmatched []string
 	// Unknowable are those ready that died before what the events topic still holds: whether they were sent again since, nobody can tell.
 	Unknowable int64
 
@@ -92,7 +94,7 @@ func (r *Reader) Plan(ctx context.Context, o RedriveOptions, progress Progress) 
 	if o.Run == "" {
 		o.Run = newRun(now)
 	}
-	p := &planning{RedriveOptions: o, reader: r, now: now, reasons: map[record.DeathReason]int64{}, plan: &Plan{
+	p := &planning{RedriveOptions: o, reader: r, now: now, reasons: map[record.DeathReason]int64{}, found: map[string]bool{}, plan: &Plan{
 		Run: o.Run, Refused: []Refused{}, Reasons: []ReasonCount{}, Webhooks: []WebhookCount{}, ready: map[int32][]int64{},
 	}}
 	spans, total, err := r.spans(ctx, o.Filter)
@@ -117,6 +119,7 @@ type planning struct {
 	now     time.Time
 	plan    *Plan
 	reasons map[record.DeathReason]int64
+	found   map[string]bool // of the ids that the filter has
 }
 
 // partition plans one partition. All that concerns its webhooks lies in the partitions of the same number.
@@ -163,6 +166,9 @@ func (p *planning) consider(c *candidates, l *record.DeadLetter, written time.Ti
 		return
 	}
 	p.plan.Matched++
+	if len(p.Filter.IDs) > 0 {
+		p.found[l.ID] = true
+	}
 	if l.RedriveRun() == p.Run { // it died again: a run never takes up what it has sent
 		p.plan.SentBefore++
 		return
@@ -201,6 +207,11 @@ func countRefused(all []Refused, why Refusal, partition int32, offset int64) []R
 }
 
 func (p *planning) finish() *Plan {
+	for _, id := range p.Filter.IDs {
+		if !p.found[id] && !slices.Contains(p.plan.Unmatched, id) {
+			p.plan.Unmatched = append(p.plan.Unmatched, id)
+		}
+	}
 	for reason, count := range p.reasons {
 		p.plan.Reasons = append(p.plan.Reasons, ReasonCount{reason, count})
 	}

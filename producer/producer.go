@@ -23,6 +23,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,6 +78,9 @@ type Producer struct {
 func New(o Options) (*Producer, error) {
 	if len(o.Brokers) == 0 {
 		return nil, errors.New("making a producer: no brokers, name at least one as host:port")
+	}
+	if slices.ContainsFunc(o.Brokers, func(b string) bool { return strings.TrimSpace(b) == "" }) {
+		return nil, fmt.Errorf("making a producer: an empty name in the list of brokers %q, each is host:port", o.Brokers)
 	}
 	if o.Topic == "" {
 		o.Topic = DefaultTopic

@@ -271,6 +271,11 @@ func TestNewRefuses(t *testing.T) {
 	if _, err := producer.New(producer.Options{}); err == nil || !strings.Contains(err.Error(), "no brokers") {
 		t.Errorf("got %v", err)
 	}
+	for _, brokers := range [][]string{{""}, {"127.0.0.1:9092", " "}} { // "" would be localhost to the Kafka client
+		if _, err := producer.New(producer.Options{Brokers: brokers}); err == nil || !strings.Contains(err.Error(), "an empty name") {
+			t.Errorf("%q: got %v", brokers, err)
+		}
+	}
 	if _, err := producer.New(producer.Options{Brokers: []string{"127.0.0.1:9092"}, Timeout: -time.Second}); err == nil || !strings.Contains(err.Error(), "-1s") {
 		t.Errorf("got %v", err)
 	}

@@ -64,7 +64,10 @@ func completeArguments(c *cli, root *cobra.Command) {
 			}
 		}
 		offer(cmd, "webhook", webhooks)
-		offer(cmd, "output", cobra.FixedCompletions([]string{string(formatTable), string(formatJSON)}, cobra.ShellCompDirectiveNoFileComp))
+		offer(cmd, "output", fixed(formatTable, formatJSON))
+		offer(cmd, "ordering", fixed(record.OrderFirstAttempt, record.OrderStrict, record.OrderKey, record.OrderStrictKey, record.OrderNone))
+		offer(cmd, "jitter", fixed(record.JitterAdditive, record.JitterFull))
+		offer(cmd, "retry-on", fixed(record.RetryAny, record.RetryTransient))
 		if cmd.HasParent() && cmd.Parent().Name() == "dlq" {
 			offer(cmd, "reason", cobra.FixedCompletions(deathReasons(), cobra.ShellCompDirectiveNoFileComp))
 		}
@@ -76,6 +79,15 @@ func completeArguments(c *cli, root *cobra.Command) {
 		}
 	}
 	visit(root)
+}
+
+// fixed completes the values of a closed set.
+func fixed[T ~string](values ...T) cobra.CompletionFunc {
+	texts := make([]string, len(values))
+	for i, value := range values {
+		texts[i] = string(value)
+	}
+	return cobra.FixedCompletions(texts, cobra.ShellCompDirectiveNoFileComp)
 }
 
 func deathReasons() []string {

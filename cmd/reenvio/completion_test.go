@@ -32,6 +32,8 @@ func TestCompletionOffersWhatCanStandThere(t *testing.T) {
 		{[]string{"send", "--webhook", "s"}, []string{shop}},
 		{[]string{"dlq", "list", "--webhook", "s"}, []string{shop}},
 		{[]string{"webhooks", "list", "-o", ""}, []string{"table", "json"}},
+		{[]string{"webhooks", "create", "--ordering", ""}, []string{"first_attempt", "strict", "key", "strict_key", "none"}},
+		{[]string{"webhooks", "update", "shop", "--jitter", ""}, []string{"additive", "full"}},
 		{[]string{"dlq", "list", "--reason", ""}, deathReasons()},
 		{[]string{"dlq", "show", ""}, nil},
 		{[]string{"topics", "pl"}, []string{"plan\tPrint the difference between the topics that are there and what should be"}},

@@ -184,3 +184,24 @@ func TestDevHasAPage(t *testing.T) {
 		t.Error("the page is served when dev has ended")
 	}
 }
+
+// An event may end without a request: its record has no start, but a time.
+func TestADeathWithoutAnAttemptHasATime(t *testing.T) {
+	settings := defaultSettings()
+	topo, err := settings.topology()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := &tail{topo: topo, flow: newFlow(), tell: newNarrator(io.Discard, "reenvio")}
+	a := record.Attempt{Webhook: "nobody", EventID: "e1", Outcome: record.Dead, Next: record.NextNone, Error: "webhook_unknown", SourceTopic: "webhooks.events"}
+	r, at := a.Record(topo.Attempts(), 0, nil), time.Now().Truncate(time.Millisecond)
+	r.Timestamp = at
+	s, err := tell.scene(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.tell()
+	if shown := tell.flow.shown().attempts; len(shown) != 1 || !shown[0].StartedAt.Equal(at) || !s.at.Equal(at) {
+		t.Errorf("got %+v at %s, want %s", shown, s.at, at)
+	}
+}

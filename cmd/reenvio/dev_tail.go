@@ -106,6 +106,9 @@ func (t *tail) scene(r *kgo.Record) (scene, error) {
 	switch r.Topic {
 	case t.topo.Attempts():
 		a, err := record.ParseAttempt(r.Value)
+		if a.StartedAt.IsZero() { // an end without a request
+			a.StartedAt = record.At(r.Timestamp)
+		}
 		return scene{attemptEnd(a), 0, func() { t.tell.attempt(a); t.flow.attempt(a) }}, err
 	case t.topo.Parked():
 		d, err := record.FromWaiting(r)

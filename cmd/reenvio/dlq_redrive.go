@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,6 +70,7 @@ twice. Exit status 0: all was sent that could be; 1: some failed, or it was inte
 		if err != nil {
 			return err
 		}
+		c.tellOdd(options.Run, plan)
 		if *dry || plan.Ready == 0 {
 			return c.printRedrive(redriveOf(plan, dlqconsumer.Sent{}, *dry), *out)
 		}
@@ -94,6 +96,16 @@ twice. Exit status 0: all was sent that could be; 1: some failed, or it was inte
 		return nil
 	}
 	return cmd
+}
+
+// tellOdd tells what was asked for by name, and is not there: a typing mistake, most likely.
+func (c *cli) tellOdd(run string, plan *dlqconsumer.Plan) {
+	if len(plan.Unmatched) > 0 && plan.Matched > 0 {
+		fmt.Fprintf(c.stderr, "No dead letter matches --id %s.\n", clean(strings.Join(plan.Unmatched, ", ")))
+	}
+	if run != "" && plan.Matched > 0 && plan.SentBefore == 0 {
+		fmt.Fprintf(c.stderr, "No run %s has sent any of these: this begins a new one.\n", run)
+	}
 }
 
 // redrive sends what the plan says, and shows how far it is.

@@ -91,12 +91,14 @@ func TestRedriveDeliversAfterTheEndpointIsMended(t *testing.T) {
 	}
 	s.run(t, "dlq", "redrive", "--webhook", "crm", "--dry-run").wantCode(t, exitOK).wantOut(t, "To be sent    1", "permanent_status  1").wantErr(t, "Nothing was sent")
 
+	s.run(t, "dlq", "redrive", "--id", "e1", "--id", "nope", "--dry-run", "-o", "json").wantCode(t, exitOK).wantSchema(t, "dlq-redrive").wantErr(t, "No dead letter matches --id nope.")
+
 	receiver.Answer("crm", kafkatest.Always(http.StatusOK))
 	person := *s
 	person.terminal, person.stdin = true, "n\n"
 	person.run(t, "dlq", "redrive", "--webhook", "crm").wantCode(t, exitFailed).wantErr(t, "permanent_status  1", "Send these 1 events again?", "Nothing was done")
 	person.stdin = "y\n"
-	person.run(t, "dlq", "redrive", "--webhook", "crm", "--run", "mended").wantCode(t, exitOK).wantOut(t, "Run           mended", "Sent          1").wantErr(t, "Run mended")
+	person.run(t, "dlq", "redrive", "--webhook", "crm", "--run", "mended").wantCode(t, exitOK).wantOut(t, "Run           mended", "Sent          1").wantErr(t, "No run mended has sent", "Run mended")
 	var got kafkatest.Request
 	if err := receiver.Await(t.Context(), func(r kafkatest.Request) bool { got = r; return r.Status == http.StatusOK }); err != nil {
 		t.Fatal(err)
@@ -107,6 +109,9 @@ func TestRedriveDeliversAfterTheEndpointIsMended(t *testing.T) {
 	again := s.run(t, "dlq", "redrive", "--webhook", "crm", "--run", "mended", "--yes", "-o", "json").wantCode(t, exitOK).wantSchema(t, "dlq-redrive").object(t)
 	if again["sent"] != 0.0 || again["sent_before"] != 1.0 {
 		t.Errorf("the same run again: %v", again)
+	}
+	if strings.Contains(s.run(t, "dlq", "redrive", "--webhook", "crm", "--run", "mended", "--yes").wantCode(t, exitOK).errOut, "No run mended") {
+		t.Error("a run that goes on is called new")
 	}
 	for { // until the delivery is in the log
 		o := s.run(t, "dlq", "redrive", "--id", "e1", "--yes").wantCode(t, exitOK).wantOut(t, "Sent          0")

@@ -15,16 +15,16 @@ import (
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// placePattern is how `dlq list` names where a letter lies. An event whose id looks the same is found with --id.
-var placePattern = regexp.MustCompile(`^(\d+)/(\d+)$`)
+// placePattern is how `dlq list` names where a letter lies, and with the topic how others do. An event whose id looks the same is found with --id.
+var placePattern = regexp.MustCompile(`^(?:([^/]+)/)?(\d+)/(\d+)$`)
 
 func newDLQShow(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show (EVENT-ID | PARTITION/OFFSET)",
+		Use:   "show (EVENT-ID | [TOPIC/]PARTITION/OFFSET)",
 		Short: "Show one dead letter, whole",
 		Long: `Show one dead letter, whole: what happened to the event, its headers, and its value.
 
-It is named by the event's id (the newest letter of it is shown) or by its place, as ` + "`reenvio dlq list`" + ` prints it.`,
+It is named by the event's id (the newest letter of it is shown) or by its place, as ` + "`reenvio dlq list`" + ` prints it, with the topic before it or without.`,
 		Example: `  reenvio dlq show 3/17
   reenvio dlq show evt-4711
   reenvio dlq show --id evt-4711 --webhook crm-orders -o json`,
@@ -33,8 +33,10 @@ It is named by the event's id (the newest letter of it is shown) or by its place
 	out := outputFlag(cmd)
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
+		case len(filters.ids) > 0 && len(args) > 0:
+			return usagef("%s takes an argument or --id, not both", cmd.CommandPath())
 		case len(filters.ids) == 1:
-			return noArgs(cmd, args)
+			return nil
 		case len(filters.ids) > 1:
 			return usagef("%s shows one letter: it takes --id once", cmd.CommandPath())
 		}
@@ -46,9 +48,11 @@ It is named by the event's id (the newest letter of it is shown) or by its place
 			return err
 		}
 		var place []string
-		if len(filter.IDs) == 0 {
-			if place = placePattern.FindStringSubmatch(args[0]); place != nil && !filter.Empty() {
-				return usagef("%s names one letter: the other flags have nothing to choose from", args[0])
+		tooMuch := usagef("%s names one letter: the other flags have nothing to choose from", strings.Join(args, ""))
+		filtered := !filter.Empty()
+		if len(args) > 0 {
+			if place = placePattern.FindStringSubmatch(args[0]); len(place) > 0 && place[1] == "" && filtered {
+				return tooMuch
 			}
 			filter.IDs = args
 		}
@@ -59,6 +63,12 @@ It is named by the event's id (the newest letter of it is shown) or by its place
 		defer s.client.Close()
 		if err := s.readable(cmd.Context(), s.topo.DLQ()); err != nil {
 			return err
+		}
+		if len(place) > 0 && place[1] != "" && place[1] != s.topo.DLQ() {
+			place = nil // an id that looks like one: no other topic has letters
+		}
+		if len(place) > 0 && filtered {
+			return tooMuch
 		}
 		letter, err := c.find(cmd, dlqconsumer.New(s.client, s.topo), filter, place)
 		if err != nil {
@@ -74,8 +84,8 @@ It is named by the event's id (the newest letter of it is shown) or by its place
 
 func (c *cli) find(cmd *cobra.Command, letters *dlqconsumer.Reader, f dlqconsumer.Filter, place []string) (record.DeadLetter, error) {
 	if place != nil {
-		partition, perr := strconv.ParseInt(place[1], 10, 32)
-		offset, oerr := strconv.ParseInt(place[2], 10, 64)
+		partition, perr := strconv.ParseInt(place[2], 10, 32)
+		offset, oerr := strconv.ParseInt(place[3], 10, 64)
 		if err := errors.Join(perr, oerr); err != nil {
 			return record.DeadLetter{}, usageError{err}
 		}

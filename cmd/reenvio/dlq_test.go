@@ -85,6 +85,9 @@ func TestDLQListAndShow(t *testing.T) {
 	}
 	place := strings.Fields(strings.Split(s.run(t, "dlq", "list", "--id", "e/2").out, "\n")[1])
 	s.run(t, "dlq", "show", place[len(place)-1]).wantCode(t, exitOK).wantOut(t, "e/2")
+	s.run(t, "dlq", "show", "webhooks.dlq/"+place[len(place)-1]).wantCode(t, exitOK).wantOut(t, "e/2")
+	s.run(t, "dlq", "show", "webhooks.dlq/0/0", "--webhook", "crm").wantCode(t, exitUsage).wantErr(t, "names one letter")
+	s.run(t, "dlq", "show", "events/0/0").wantCode(t, exitFailed).wantErr(t, "of the event events/0/0")
 	s.run(t, "dlq", "show", "e/2").wantCode(t, exitOK).wantOut(t, "e/2")
 	s.run(t, "dlq", "show", "7/7").wantCode(t, exitFailed).wantErr(t, "no dead letter at webhooks.dlq/7/7")
 	s.run(t, "dlq", "show", "e9").wantCode(t, exitFailed).wantErr(t, "e9")

@@ -13,8 +13,8 @@ import (
 // fieldChange is a field of an endpoint that is another now, its sensitive values redacted.
 type fieldChange struct {
 	Field string `json:"field"`
-	From  string `json:"from,omitempty"` // absent: it was not set
-	To    string `json:"to,omitempty"`
+	From  string `json:"from,omitempty"` // the default where it was not set; absent: there is none
+	To    string `json:"to,omitempty"`   // likewise
 
 	row []string // for people
 }
@@ -35,7 +35,7 @@ func differences(before, after record.Endpoint) ([]fieldChange, error) {
 	changes := []fieldChange{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if a.clear[name] != b.clear[name] && !slices.Contains([]string{"updated_at", "updated_by", "url_host"}, name) {
-			changes = append(changes, fieldChange{name, a.redacted[name], b.redacted[name], []string{name, a.show(name), b.show(name)}})
+			changes = append(changes, fieldChange{name, a.inForce(name), b.inForce(name), []string{name, a.show(name), b.show(name)}})
 		}
 	}
 	return changes, nil
@@ -57,9 +57,15 @@ func newFieldTexts(e record.Endpoint) (t fieldTexts, err error) {
 			t.redacted[name] = fmt.Sprintf("(%d bytes of PEM)", len(pem))
 		}
 	}
-	record.EndpointDefaults(&hidden)
-	t.defaults, err = flatten(hidden)
+	t.defaults, err = flatten(withDefaults(hidden))
 	return t, err
+}
+
+func (t fieldTexts) inForce(name string) string {
+	if text, set := t.redacted[name]; set {
+		return text
+	}
+	return t.defaults[name]
 }
 
 func (t fieldTexts) show(name string) string {

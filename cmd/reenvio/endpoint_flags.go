@@ -18,7 +18,7 @@ type endpointFlags struct {
 	flags          *pflag.FlagSet
 	endpoint       record.Endpoint
 	timeout        time.Duration
-	schedule       []time.Duration
+	schedule       durations
 	autoResume     time.Duration
 	autoPauseAfter int
 	enabled        bool
@@ -36,16 +36,16 @@ func newEndpointFlags(flags *pflag.FlagSet) *endpointFlags {
 	flags.StringVar(&e.Description, "description", "", "a note for people")
 	flags.StringSliceVar(&e.EventTypes, "event-types", nil, "types that a fan-out sends here, such as order.*; an event keyed to the webhook is always sent")
 	flags.StringArrayVar(&f.headers, "header", nil, "a header of every request, 'Name: value'; can be repeated")
-	flags.DurationVar(&f.timeout, "timeout", record.DefaultTimeout, "the longest an attempt may take, 1s to 2m")
+	durationVar(flags, &f.timeout, "timeout", record.DefaultTimeout, "the longest an attempt may take, 1s to 2m")
 	flags.IntVar(&e.MaxAttempts, "max-attempts", record.DefaultMaxAttempts, "attempts for an event, the first included, 1 to 50")
-	flags.DurationSliceVar(&f.schedule, "schedule", nil, "delays between attempts instead of doubling, such as 1s,10s,1m; each 500ms to 168h")
+	flags.Var(&f.schedule, "schedule", "delays between attempts instead of doubling, such as 1s,10s,1m; each 500ms to 168h; with more attempts than that the last is repeated")
 	flags.StringVar((*string)(&e.Jitter), "jitter", string(record.JitterAdditive), "additive adds a little to each delay, full draws from 500ms to the delay")
 	flags.StringVar((*string)(&e.RetryOn), "retry-on", string(record.RetryAny), "any failure, or only transient ones")
 	flags.StringVar((*string)(&e.Ordering), "ordering", string(record.OrderFirstAttempt), "what may overtake what: first_attempt (first attempts go out in the order of the events), strict (nothing overtakes a failed event), key, strict_key (the same for each ce_partitionkey by itself), none")
 	flags.IntVar(&e.MaxInFlight, "max-in-flight", 0, "requests at once; 1 for first_attempt and strict, else 8 by default")
 	flags.Float64Var(&e.RateLimit, "rate-limit", 0, "requests per second, evenly spaced; 0 is no limit")
 	flags.IntVar(&f.autoPauseAfter, "auto-pause-after", record.DefaultAutoPauseAfter, "failed attempts in a row after which the webhook is paused; 0 is never")
-	flags.DurationVar(&f.autoResume, "auto-resume", 0, "how long a pause by failures lasts; 0 is until a person resumes it")
+	durationVar(flags, &f.autoResume, "auto-resume", 0, "how long a pause by failures lasts; 0 is until a person resumes it")
 	flags.BoolVar(&f.enabled, "enabled", true, "false pauses the webhook until it is set to true")
 	for name, doc := range map[string]string{
 		"tls-ca": "authorities that may vouch for the server, in PEM", "tls-cert": "client certificate, in PEM", "tls-key": "its private key, in PEM",
@@ -59,7 +59,7 @@ func newEndpointFlags(flags *pflag.FlagSet) *endpointFlags {
 func (f *endpointFlags) build(ctx context.Context, c *cli, id string) (record.Endpoint, error) {
 	e := record.Endpoint{ID: id}
 	if f.endpoint.URL == "" {
-		return e, usagef("--url is missing: where are the events of %s to be sent?", id)
+		return e, usagef("--url is missing: where are the events of the webhook to be sent?")
 	}
 	for i, line := range f.headers {
 		if _, value, colon := strings.Cut(line, ":"); colon && strings.TrimSpace(value) == "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/reenvio/reenvio/internal/control"
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/story"
 	"github.com/reenvio/reenvio/internal/topology"
@@ -77,7 +78,11 @@ attempt record; what waits due_at; what is parked or dead reason and message; ti
 		if *out == formatJSON {
 			return printJSON(c.stdout, told)
 		}
-		return c.printStory(newTale(told, endpoint, time.Now()))
+		t := newTale(told, endpoint, time.Now())
+		if t.orphan, err = overview.Orphaned(cmd.Context(), s.lookAt(nil), told.Number); err != nil {
+			return err
+		}
+		return c.printStory(t)
 	}
 	return cmd
 }

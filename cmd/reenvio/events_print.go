@@ -12,8 +12,9 @@ import (
 // tale is a story in words.
 type tale struct {
 	story.Story
-	view webhookView
-	now  time.Time
+	view   webhookView
+	now    time.Time
+	orphan bool // its number has no owner
 }
 
 func newTale(told story.Story, endpoint record.Endpoint, now time.Time) tale {
@@ -22,7 +23,7 @@ func newTale(told story.Story, endpoint record.Endpoint, now time.Time) tale {
 	if told.State != nil {
 		view.State = *told.State
 	}
-	return tale{told, view, now}
+	return tale{Story: told, view: view, now: now}
 }
 
 // printStory prints where the event is and what there is to do; then what happened, one table for each copy.
@@ -72,6 +73,14 @@ func (t tale) blocked() string {
 
 // where says where a copy is, and what a person does about it; empty when it goes by itself.
 func (t tale) where(c *story.Copy) (where, next string) {
+	where, next = t.whereOf(c)
+	if t.orphan && !c.Status.Over() && t.blocked() == "" {
+		return where + fmt.Sprintf("; its number (%d) has no owner", t.Number), todo + "start a dispatcher (`reenvio dispatcher`); it goes by itself then"
+	}
+	return where, next
+}
+
+func (t tale) whereOf(c *story.Copy) (where, next string) {
 	switch c.Status {
 	case story.Queued:
 		where = "queued, not attempted yet"
@@ -99,9 +108,9 @@ func (t tale) where(c *story.Copy) (where, next string) {
 func (t tale) next() string {
 	step := t.view.nextStep()
 	if step == "" {
-		return "`reenvio webhooks get " + t.Webhook + "` says why"
+		return todo + "`reenvio webhooks get " + t.Webhook + "` says why"
 	}
-	return "What to do: " + step
+	return todo + "" + step
 }
 
 func (t tale) waiting(s *story.Step) (where, next string) {
@@ -147,12 +156,24 @@ func (t tale) dead(s *story.Step) (where, next string) {
 		return "dead; its dead letter is not there (any more)", ""
 	}
 	where = "dead, " + s.Reason
-	if s.Message != "" {
-		where += " (" + shortened(s.Message) + ")"
+	if message := strings.TrimPrefix(s.Message, s.Reason+": "); message != "" {
+		where += " (" + cut(message, mostSentence) + ")"
 	}
-	return where, fmt.Sprintf("What to do: `reenvio dlq show %d/%d` shows it whole, `reenvio dlq redrive --webhook %s --id %s` sends it again",
-		s.Place.Partition, s.Place.Offset, t.Webhook, quoted(t.EventID))
+	redrive := fmt.Sprintf("`reenvio dlq redrive --webhook %s --id %s` sends it again", t.Webhook, quoted(t.EventID))
+	switch s.Reason {
+	case string(record.WebhookUnknown), string(record.WebhookDeleted):
+		return where, todo + "create it (`reenvio webhooks create --id " + t.Webhook + " --url URL`), then " + redrive
+	case string(record.URLBlocked):
+		return where, todo + "mend its URL (`reenvio webhooks update " + t.Webhook + " --url URL`), or let it through in the dispatchers' egress.allow; then " + redrive
+	}
+	return where, todo + fmt.Sprintf("`reenvio dlq show %d/%d` shows it whole, %s", s.Place.Partition, s.Place.Offset, redrive)
 }
+
+// mostSentence is room for a message that stands in no table: what it advises must not be cut off.
+const mostSentence = 400
+
+// todo begins the sentence about what a person does.
+const todo = "What to do: "
 
 func stepName(s *story.Step) string {
 	switch {
@@ -235,6 +256,8 @@ func stepEnd(s *story.Step) time.Time {
 // span is a stretch of time as a person says it: tenths of a second below a minute, seconds above.
 func span(d time.Duration) string {
 	switch {
+	case d < time.Millisecond:
+		return tookText(0)
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -72,11 +73,25 @@ func (f holdFlags) hold() (record.Hold, error) {
 	h := given[0]
 	if h.Scope == record.HoldHost {
 		h.Value = strings.ToLower(h.Value)
+		if host := hostOnly(h.Value); host != h.Value {
+			return h, usagef("--host is %q: give the host only: %s", h.Value, cmp.Or(host, "hooks.example.com"))
+		}
 	}
 	if err := record.ValidHold(h.Scope, h.Value); err != nil {
 		return h, usageError{fmt.Errorf("--%s: %w", h.Scope, err)}
 	}
 	return h, nil
+}
+
+// hostOnly is the host, and the port, in what may be a whole URL.
+func hostOnly(text string) string {
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		text = rest
+	}
+	if end := strings.IndexAny(text, "/?#"); end >= 0 {
+		text = text[:end]
+	}
+	return text[strings.LastIndex(text, "@")+1:]
 }
 
 func newHoldAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command {
@@ -115,7 +130,8 @@ func newHoldAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command
 			}
 			return c.printResult(actResult{Webhook: hold.Value, Action: action, Result: result}, *out)
 		}
-		if err := c.warnOfNothing(ctx, ctl, action, hold); err != nil {
+		nothing, err := c.warnOfNothing(ctx, ctl, action, hold)
+		if err != nil {
 			return err
 		}
 		waiting, cancel := context.WithTimeout(ctx, *wait)
@@ -124,7 +140,7 @@ func newHoldAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if printed := c.printNumbers(newNumbersResult(action, hold, numbers), *out); err == nil {
+		if printed := c.printNumbers(newNumbersResult(action, hold, *wait, numbers), nothing && action == record.ActionRelease, *wait, *out); err == nil {
 			err = printed
 		}
 		return err
@@ -133,17 +149,19 @@ func newHoldAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command
 }
 
 // warnOfNothing says that a hold concerns no webhook now, or that there is no such hold to release, as when a name is misspelt.
-func (c *cli) warnOfNothing(ctx context.Context, ctl *control.Control, action record.Action, hold record.Hold) error {
+func (c *cli) warnOfNothing(ctx context.Context, ctl *control.Control, action record.Action, hold record.Hold) (nothing bool, err error) {
 	if action == record.ActionRelease {
 		numbers, err := ctl.ListHolds(ctx)
-		if err == nil && !slices.ContainsFunc(slices.Concat(numbers...), func(h record.Hold) bool { return h.Scope == hold.Scope && h.Value == hold.Value }) {
+		nothing = err == nil && !slices.ContainsFunc(slices.Concat(numbers...), func(h record.Hold) bool { return h.Scope == hold.Scope && h.Value == hold.Value })
+		if nothing {
 			fmt.Fprintf(c.stderr, "No hold of %s is there: `reenvio status` shows what is held.\n", clean(hold.String()))
 		}
-		return err
+		return nothing, err
 	}
 	all, err := ctl.ListEndpoints(ctx)
-	if err == nil && hold.Scope != record.HoldAll && !slices.ContainsFunc(all, func(e control.Stored) bool { return hold.Concerns(e.Tenant, e.URLHost) }) {
+	nothing = err == nil && hold.Scope != record.HoldAll && !slices.ContainsFunc(all, func(e control.Stored) bool { return hold.Concerns(e.Tenant, e.URLHost) })
+	if nothing {
 		fmt.Fprintf(c.stderr, "No webhook has the %s %s now: `reenvio webhooks list` shows what there is.\n", hold.Scope, clean(hold.Value))
 	}
-	return err
+	return nothing, err
 }

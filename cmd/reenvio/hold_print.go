@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/reenvio/reenvio/internal/control"
 	"github.com/reenvio/reenvio/internal/record"
@@ -24,12 +25,12 @@ type numberResult struct {
 	Detail string            `json:"detail,omitempty"`
 }
 
-func newNumbersResult(action record.Action, hold record.Hold, numbers []control.NumberResult) numbersResult {
+func newNumbersResult(action record.Action, hold record.Hold, wait time.Duration, numbers []control.NumberResult) numbersResult {
 	r := numbersResult{Action: action, Scope: hold.Scope, Value: hold.Value, Result: record.ResultDone, Numbers: []numberResult{}}
 	for _, n := range numbers {
 		own := numberResult{Number: n.Number, Result: n.Result.Result, Detail: n.Result.Detail}
 		if n.Pending {
-			own.Result, own.Detail = resultPending, fmt.Sprintf("no dispatcher owns number %d", n.Number)
+			own.Result, own.Detail = resultPending, unanswered(n.Number, wait)
 		}
 		if own.Result != record.ResultDone && r.Result != record.ResultFailed {
 			r.Result = own.Result
@@ -39,7 +40,8 @@ func newNumbersResult(action record.Action, hold record.Hold, numbers []control.
 	return r
 }
 
-func (c *cli) printNumbers(r numbersResult, out format) error {
+// printNumbers says nothing of what is done where nothing was to be released.
+func (c *cli) printNumbers(r numbersResult, nothing bool, wait time.Duration, out format) error {
 	var pending []string
 	done := 0
 	for _, n := range r.Numbers {
@@ -56,14 +58,16 @@ func (c *cli) printNumbers(r numbersResult, out format) error {
 		}
 	} else {
 		past := map[record.Action]string{record.ActionHold: "held", record.ActionRelease: "released"}[r.Action]
-		fmt.Fprintf(c.stdout, "%s: %d of %d numbers\n", past, done, len(r.Numbers))
+		if !nothing {
+			fmt.Fprintf(c.stdout, "%s: %d of %d numbers\n", past, done, len(r.Numbers))
+		}
 		for _, n := range r.Numbers {
 			if n.Result != record.ResultDone && n.Result != resultPending {
 				fmt.Fprintf(c.stdout, "number %d %s: %s\n", n.Number, n.Result, clean(n.Detail))
 			}
 		}
 		if len(pending) > 0 {
-			fmt.Fprintf(c.stdout, "pending: no dispatcher owns %s\n", numbersText(pending))
+			fmt.Fprintf(c.stdout, "pending: no dispatcher owns %s, or none has answered within %s\n", numbersText(pending), wait)
 		}
 	}
 	if len(pending) > 0 {

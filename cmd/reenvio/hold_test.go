@@ -37,7 +37,7 @@ func TestHoldAsksEveryNumber(t *testing.T) {
 	three()
 	s.run(t, "hold", "--all").wantCode(t, exitOK).wantOut(t, "held: 3 of 3")
 	three()
-	s.run(t, "release", "--all").wantCode(t, exitFailed).wantOut(t, "released: 0 of 3 numbers", "number 2 refused: it is broken").wantErr(t, "No hold of all is there", "reenvio status")
+	s.run(t, "release", "--all").wantCode(t, exitFailed).wantOut(t, "number 2 refused: it is broken").wantErr(t, "No hold of all is there", "reenvio status")
 
 	// One webhook has its own owner.
 	three()
@@ -46,6 +46,16 @@ func TestHoldAsksEveryNumber(t *testing.T) {
 		t.Errorf("command: %+v", c)
 	}
 	s.run(t, "hold", "--webhook", "nobody").wantCode(t, exitFailed).wantErr(t, "nobody", "webhooks list")
+}
+
+func TestWhatWasNotHeldIsNotReleased(t *testing.T) {
+	s := newWebhookShell(t)
+	answerCommands(t, s, map[record.Action]record.Result{record.ActionRelease: {Result: record.ResultDone}})
+	if o := s.run(t, "release", "--host", "typo").wantCode(t, exitOK).wantErr(t, "No hold of host typo is there"); o.out != "" {
+		t.Errorf("stdout: %s", o.out)
+	}
+	produce(t, s, numberRecord(t, "crm", record.NumberState{Holds: []record.Hold{{Scope: record.HoldHost, Value: "crm.example.com"}}}))
+	s.run(t, "release", "--host", "crm.example.com").wantCode(t, exitOK).wantOut(t, "released: 3 of 3 numbers")
 }
 
 func TestHoldWithoutADispatcherIsPending(t *testing.T) {

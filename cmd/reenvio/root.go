@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,6 +39,7 @@ func newRoot(c *cli) *cobra.Command {
 	root.AddCommand(
 		newDev(c), newDispatcher(c), newSend(c), newLogs(c), newEvents(c), newWebhooks(c), newHold(c), newRelease(c), newSkip(c), newStatus(c), newRetryTiers(c), newDLQ(c), newTopics(c), newSecrets(c), newConfig(c), newCompletion(c), newVersion(c),
 	)
+	root.SetHelpCommand(newHelp())
 	completeArguments(c, root)
 	return root
 }
@@ -82,6 +84,43 @@ func oneArg(what string) cobra.PositionalArgs {
 }
 
 func help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+
+// newHelp is cobra's, but that a command which does not exist is a mistake.
+func newHelp() *cobra.Command {
+	find := func(cmd *cobra.Command, args []string) (*cobra.Command, []string, error) {
+		return cmd.Root().Find(args)
+	}
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  reenvio help webhooks create",
+		Args: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := find(cmd, args)
+			if err != nil || !of.HasSubCommands() {
+				return err
+			}
+			return noArgs(of, rest)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, _, err := find(cmd, args)
+			if err != nil {
+				return err
+			}
+			return of.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			if of, _, err := find(cmd, args); err == nil {
+				for _, sub := range of.Commands() {
+					if sub.IsAvailableCommand() && strings.HasPrefix(sub.Name(), typed) {
+						names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
+					}
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
 
 // group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reenvio/reenvio/internal/control"
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/producer"
 )
@@ -20,8 +22,8 @@ func newSend(c *cli) *cobra.Command {
 		Long: `Write an event to the events topic, for a dispatcher to deliver. Exit status 0 says that Kafka has it.
 
 --wait tells of each attempt as it comes, until the event is delivered (exit status 0) or dead, or the time is up (1). It goes on by itself then.
-Another time than 30s is given with an equals sign: --wait=2m. With -o json the answer has outcome (delivered, dead, pending) and attempts, as
-` + "`reenvio events get`" + ` has them, besides.`,
+Another time than 30s is given with an equals sign: --wait=2m. With -o json the answer has outcome (delivered, dead, pending) besides, and
+attempts and status (where it is) as ` + "`reenvio events get`" + ` has them, and next_step when there is something to do.`,
 		Example: `  reenvio send --webhook crm-orders --type order.paid --data '{"order":4711}'
   reenvio send --webhook crm-orders --id order-4711-paid --data @event.json --yes
   reenvio send --webhook crm-orders --data '{"order":4711}' --wait
@@ -33,7 +35,7 @@ Another time than 30s is given with an equals sign: --wait=2m. With -o json the 
 	cmd.Flags().StringVar(&event.Type, "type", "reenvio.test", "what happened")
 	cmd.Flags().StringVar(&event.ID, "id", "", "the event's id, by which receivers recognise it (default: a new one)")
 	data := cmd.Flags().String("data", "", "the body, byte for byte: text, @FILE, or - for standard input; without it the event has none")
-	wait := cmd.Flags().Duration("wait", 0, "wait until it is delivered or dead, this long at most")
+	wait := durationFlag(cmd.Flags(), "wait", 0, "wait until it is delivered or dead, this long at most")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
 	yes := yesFlag(cmd)
 	out := outputFlag(cmd)
@@ -65,6 +67,7 @@ Another time than 30s is given with an equals sign: --wait=2m. With -o json the 
 		if err := s.verify(cmd.Context()); err != nil {
 			return err
 		}
+		c.warnOfNoWebhook(cmd.Context(), s, event.Webhook)
 		if c.terminal && *data != "-" { // a pipe has nobody to ask, and nothing to answer with
 			if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Send this event (%s, %d bytes) to %s?", event.Type, len(event.Data), event.Webhook)); err != nil {
 				return err
@@ -75,6 +78,8 @@ Another time than 30s is given with an equals sign: --wait=2m. With -o json the 
 			if following.endpoint, err = s.endpointIfAny(cmd.Context(), event.Webhook); err != nil {
 				return err
 			}
+			number := s.topo.PartitionFor(event.Webhook)
+			following.orphaned = func(ctx context.Context) (bool, error) { return overview.Orphaned(ctx, s.lookAt(nil), number) }
 			if following.watch, err = s.story(quietly).Watch(cmd.Context(), event.Webhook); err != nil {
 				return err
 			}
@@ -88,6 +93,16 @@ Another time than 30s is given with an equals sign: --wait=2m. With -o json the 
 		return following.await(cmd.Context(), *wait, *out)
 	}
 	return cmd
+}
+
+// warnOfNoWebhook tells of an id that is misspelt, perhaps. Nothing is held up by it: a webhook may be created after its first events, and who
+// may only write events can't look.
+func (c *cli) warnOfNoWebhook(ctx context.Context, s *session, id string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, _, err := s.control(nil).GetEndpoint(ctx, id); errors.Is(err, control.ErrNotFound) || errors.Is(err, control.ErrDeleted) {
+		fmt.Fprintf(c.stderr, "Warning: %v. The event becomes a dead letter, unless the webhook is created before its turn.\n", whereToLook(err))
+	}
 }
 
 // printSent prints what Kafka has. To a program that waits for more, all is said in one object at the end.

@@ -52,7 +52,11 @@ func TestSend(t *testing.T) {
 	s.run(t, "send", "--webhook", "crm", "--data", "-").wantCode(t, exitOK).wantOut(t, "Partition", "Offset")
 	s.run(t, "send", "--webhook", "crm", "--data", "@"+writeFile(t, "body", "from a file")).wantCode(t, exitOK)
 	s.run(t, "send", "--webhook", "crm", "--data", "").wantCode(t, exitOK)
-	s.run(t, "send", "--webhook", "crm").wantCode(t, exitOK)
+	s.run(t, "send", "--webhook", "crm").wantCode(t, exitOK).wantErr(t, "Warning: there is no such webhook: crm", "webhooks list")
+	s.run(t, "webhooks", "create", "--id", "crm", "--url", hook).wantCode(t, exitOK)
+	if o := s.run(t, "send", "--webhook", "crm").wantCode(t, exitOK); o.errOut != "" {
+		t.Errorf("stderr: %s", o.errOut)
+	}
 
 	all := events(t, s, 5)
 	for i, want := range []string{`{"a":1}`, "from a pipe", "from a file", "", ""} {

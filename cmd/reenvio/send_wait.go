@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
@@ -21,6 +22,9 @@ type sentOutcome struct {
 	// Outcome is how it ended (delivered, dead), or pending when the time was up before.
 	Outcome  story.Status `json:"outcome"`
 	Attempts []story.Step `json:"attempts"`
+	// Status is where it was at the last look, as a copy's in `events get`; NextStep is what there is to do about it.
+	Status   story.Status `json:"status,omitempty"`
+	NextStep string       `json:"next_step,omitempty"`
 }
 
 const outcomePending story.Status = "pending"
@@ -35,12 +39,18 @@ type sent struct {
 	told     int    // attempts
 	hitch    hitch  // as told last
 	where    string // it was, at the last look, and what to do
+	step     string // what to do
+
+	orphaned func(context.Context) (bool, error)
+	orphan   bool // at the last look
+	looked   time.Time
 }
 
 // hitch is what keeps the event from being sent.
 type hitch struct {
 	paused       string
 	held, parked bool
+	orphan       bool
 }
 
 // await waits until the event is delivered or dead, or the time is up. What happens meanwhile is told to people.
@@ -58,7 +68,10 @@ func (s *sent) await(ctx context.Context, wait time.Duration, out format) error 
 	answer := sentOutcome{Published: s.event, Outcome: outcomePending, Attempts: []story.Step{}}
 	if last != nil {
 		answer.Attempts = append(answer.Attempts, attemptsOf(last)...)
-		answer.Outcome = outcomeOf(last)
+		answer.Outcome, answer.Status = outcomeOf(last), last.Status
+		if step, ok := strings.CutPrefix(s.step, todo); ok {
+			answer.NextStep = step
+		}
 	}
 	if out == formatJSON {
 		if err := printJSON(s.c.stdout, answer); err != nil {
@@ -66,8 +79,12 @@ func (s *sent) await(ctx context.Context, wait time.Duration, out format) error 
 		}
 	}
 	if answer.Outcome == outcomePending {
-		fmt.Fprintf(s.c.stderr, "Not delivered within %s: %s.\n`reenvio events get %s --webhook %s` shows what becomes of it.\n",
-			wait, clean(s.where), quoted(s.event.ID), s.event.Webhook)
+		why := ""
+		if s.hitch == (hitch{}) { // else it was told
+			why = ": " + clean(s.where)
+		}
+		fmt.Fprintf(s.c.stderr, "Not delivered within %s%s.\n`reenvio events get %s --webhook %s` shows what becomes of it.\n",
+			wait, why, quoted(s.event.ID), s.event.Webhook)
 	}
 	if answer.Outcome == outcomePending || answer.Outcome == story.Dead {
 		return errNotDone
@@ -86,7 +103,12 @@ func (s *sent) follow(ctx context.Context, people io.Writer) (last *story.Copy, 
 		if c := told.At(source); c != nil {
 			last = c
 			told.Holds = holdsOf(s.endpoint, told.Holds)
-			s.tell(people, newTale(told, s.endpoint, time.Now()), c)
+			if err := s.look(ctx, c); err != nil {
+				return last, err
+			}
+			t := newTale(told, s.endpoint, time.Now())
+			t.orphan = s.orphan
+			s.tell(people, t, c)
 			if c.Status.Over() {
 				return last, nil
 			}
@@ -99,6 +121,21 @@ func (s *sent) follow(ctx context.Context, people io.Writer) (last *story.Copy, 
 	}
 }
 
+// look asks every second whether the event's number has an owner, when it should have gone by then.
+func (s *sent) look(ctx context.Context, c *story.Copy) (err error) {
+	now := time.Now()
+	if c.Status.Over() {
+		s.orphan = false
+		return nil
+	}
+	if now.Sub(s.began) < time.Second || now.Sub(s.looked) < time.Second {
+		return nil
+	}
+	s.looked = now
+	s.orphan, err = s.orphaned(ctx)
+	return err
+}
+
 // tell says what is new.
 func (s *sent) tell(people io.Writer, t tale, c *story.Copy) {
 	attempts := attemptsOf(c)
@@ -106,8 +143,8 @@ func (s *sent) tell(people io.Writer, t tale, c *story.Copy) {
 		fmt.Fprintln(people, clean(arrivedText(&attempts[s.told])))
 	}
 	where, next := t.where(c)
-	s.where = where + ". " + next
-	now := hitch{held: t.view.held(), parked: c.Status == story.Parked}
+	s.where, s.step = where+". "+next, next
+	now := hitch{held: t.view.held(), parked: c.Status == story.Parked, orphan: s.orphan}
 	if t.view.State.Status == record.Paused {
 		now.paused = statusText(t.view.State)
 	}

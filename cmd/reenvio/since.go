@@ -2,14 +2,12 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// since is the value of --since: a time, or how long ago it was. Days are known beside Go's units, since that is what topics are kept for.
+// since is the value of --since: a time, or how long ago it was.
 type since struct {
 	text string
 	time time.Time
@@ -23,18 +21,10 @@ func (s *since) Set(text string) error {
 		s.text, s.time = text, at.Time
 		return nil
 	}
-	ago, err := time.ParseDuration(text)
-	if number, ok := strings.CutSuffix(text, "d"); ok {
-		var days int
-		days, err = strconv.Atoi(number)
-		ago = time.Duration(days) * 24 * time.Hour
-	}
+	ago, err := parseDuration(text)
 	if err != nil || ago <= 0 || ago > maxAgo {
 		return fmt.Errorf("it may be how long ago, such as 90m, 24h or 7d, or a time such as 2026-01-02T15:04:05Z")
 	}
 	s.text, s.time = text, time.Now().Add(-ago)
 	return nil
 }
-
-// maxAgo is longer than any topic is kept, and short enough to count back from any clock.
-const maxAgo = 100 * 365 * 24 * time.Hour

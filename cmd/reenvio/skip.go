@@ -79,7 +79,7 @@ One that is being sent right now dies when its request has ended, unless it was 
 		}
 		result := results[0].Result
 		if results[0].Pending {
-			result.Result, result.Detail = resultPending, fmt.Sprintf("no dispatcher owns number %d", place.Partition)
+			result.Result, result.Detail = resultPending, unanswered(place.Partition, *wait)
 		}
 		return c.printSkip(skipResult{place.String(), d.Webhook, d.ID, result}, *out)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +102,7 @@ func printOverview(w io.Writer, o *overview.Overview) error {
 		fmt.Fprintf(w, "%d THINGS NEED A PERSON\n", len(o.Problems))
 	}
 	for _, p := range o.Problems {
-		fmt.Fprintf(w, "! %s\n", clean(p.Problem))
+		fmt.Fprintf(w, "! %s\n", clean(localTimes(p.Problem)))
 		if p.NextStep != "" {
 			fmt.Fprintf(w, "  Next: %s\n", clean(p.NextStep))
 		}
@@ -116,7 +117,7 @@ func printOverview(w io.Writer, o *overview.Overview) error {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "Note: %s.\n", clean(note))
+		fmt.Fprintf(w, "Note: %s.\n", clean(localTimes(note)))
 	}
 	return nil
 }
@@ -157,7 +158,7 @@ func printDispatchers(w io.Writer, o *overview.Overview) error {
 // printNumbers leaves out those in which nothing waits.
 func printNumbers(w io.Writer, o *overview.Overview) error {
 	waiting := slices.DeleteFunc(slices.Clone(o.Numbers), func(n overview.Number) bool {
-		return n.Owner != "" && n.Backlog == 0 && n.CommandsWaiting == 0
+		return n.Backlog == 0 && n.CommandsWaiting == 0
 	})
 	// The one that waits longest first.
 	slices.SortStableFunc(waiting, func(a, b overview.Number) int {
@@ -170,7 +171,7 @@ func printNumbers(w io.Writer, o *overview.Overview) error {
 			place, why = strconv.FormatInt(n.IncompleteOffset, 10), string(n.IncompleteReason)
 		}
 		if n.IncompleteDetail != "" {
-			why += " (" + n.IncompleteDetail + ")"
+			why += " (" + localTimes(n.IncompleteDetail) + ")"
 		}
 		rows = append(rows, []string{
 			strconv.Itoa(int(n.Number)), cmp.Or(n.Owner, "none"), boundText(n.Backlog, n.BacklogIsBound), nonZero(n.CommandsWaiting), place, sinceText(n.IncompleteSince),
@@ -235,6 +236,18 @@ func printDead(w io.Writer, o *overview.Overview) error {
 		rows = append(rows, []string{cmp.Or(string(d.Reason), "no dead letter of Reenvio"), strconv.FormatInt(d.Count, 10), see})
 	}
 	return section(w, "Dead in the last hour", []string{"REASON", "COUNT", "SEE THEM"}, rows, len(rows))
+}
+
+var recordTime = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`)
+
+// localTimes writes the times in a sentence as the tables next to it do.
+func localTimes(text string) string {
+	return recordTime.ReplaceAllStringFunc(text, func(found string) string {
+		if t, err := record.ParseTime(found); err == nil {
+			return timeText(t)
+		}
+		return found
+	})
 }
 
 func boundText(n int64, bound bool) string {

@@ -67,12 +67,13 @@ func TestWhatStatusPrints(t *testing.T) {
 	number := int32(3)
 	o := &overview.Overview{
 		At: record.At(time.Now()), Headline: "11 of 12 numbers owned", Partitions: 12,
-		Problems:    []overview.Problem{{Problem: "Number 3 has\x1b[31m no owner.", NextStep: "look"}, {Problem: "Another."}},
+		Problems:    []overview.Problem{{Problem: "Number 3 has\x1b[31m no owner.", NextStep: "look"}, {Problem: "Another since " + at.String() + "."}},
 		Dispatchers: []overview.Dispatcher{{Instance: "one", Host: "10.0.0.1", Numbers: []int32{0, 1, 2, 4}}, {Instance: "idle"}},
 		Numbers: []overview.Number{
 			{Number: 1, Owner: "one"},
+			{Number: 0, IncompleteOffset: 40, IncompleteReason: overview.NoOwner},
 			{Number: 2, Owner: "one", Backlog: 7, BacklogIsBound: true, CommandsWaiting: 2, IncompleteOffset: 41, IncompleteSince: record.At(time.Now()), IncompleteWebhook: "young", IncompleteReason: overview.InFlight},
-			{Number: 3, Backlog: 1, IncompleteOffset: 42, IncompleteSince: at, IncompleteWebhook: "old", IncompleteEventID: "e9", IncompleteReason: overview.NoOwner, IncompleteDetail: "its last owner was two"},
+			{Number: 3, Backlog: 1, IncompleteOffset: 42, IncompleteSince: at, IncompleteWebhook: "old", IncompleteEventID: "e9", IncompleteReason: overview.NoOwner, IncompleteDetail: "its last owner was two, until " + at.String()},
 		},
 		RetryTiers:        []overview.Tier{{Tier: "2s"}, {Tier: "1m", Waiting: 5, Overdue: 2, OverdueSince: at, OverdueNumber: &number, OverdueWebhook: "late"}},
 		WebhooksPaused:    30,
@@ -81,7 +82,7 @@ func TestWhatStatusPrints(t *testing.T) {
 		Returning:         []overview.Returning{{Webhook: "back", Parked: 4}},
 		Holds:             []overview.Hold{{Scope: record.HoldTenant, Value: "acme", By: "ana", At: at, Reason: "night", NextStep: "reenvio release --tenant acme"}},
 		DeadByReason:      []overview.Dead{{Reason: record.Expired, Count: 8}, {Count: 1}},
-		Notes:             []string{"something was not counted"},
+		Notes:             []string{"something was not counted since " + at.String()},
 	}
 	var out bytes.Buffer
 	if err := printOverview(&out, o); err != nil {
@@ -90,12 +91,12 @@ func TestWhatStatusPrints(t *testing.T) {
 	text := out.String()
 	rest := text
 	for _, part := range []string{ // in this order
-		"2 THINGS NEED A PERSON", "! Number 3 has·[31m no owner.\n  Next: look", "! Another.\n11 of 12 numbers owned.",
+		"2 THINGS NEED A PERSON", "! Number 3 has·[31m no owner.\n  Next: look", "! Another since " + timeText(at) + ".\n11 of 12 numbers owned.",
 		"HELD BY HAND", "tenant acme", "(1h0m0s ago)", "ana", "night", "reenvio release --tenant acme",
 		"0 to 2, 4", "idle", "none",
-		"3       none   1", "42", "old", "e9", "no_owner (its last owner was two)", "2       one    <= 7     2", "young", "in_flight",
+		"3       none   1", "42", "old", "e9", "no_owner (its last owner was two, until " + timeText(at) + ")", "2       one    <= 7     2", "young", "in_flight",
 		"1m (drained)", "late", "down", "consecutive_failures", "503", "9 ", "reenvio webhooks resume down", "... and 29 more; -o json",
-		"back", "expired", "8 ", "reenvio dlq list --reason expired", "no dead letter of Reenvio", "Note: something was not counted.",
+		"back", "expired", "8 ", "reenvio dlq list --reason expired", "no dead letter of Reenvio", "Note: something was not counted since " + timeText(at) + ".",
 	} {
 		_, after, found := strings.Cut(rest, part)
 		if !found {
@@ -103,7 +104,7 @@ func TestWhatStatusPrints(t *testing.T) {
 		}
 		rest = after
 	}
-	if strings.Contains(text, "\n1  ") || strings.Contains(text, "2s") {
+	if strings.Contains(text, "\n1  ") || strings.Contains(text, "\n0  ") || strings.Contains(text, "2s") {
 		t.Error("what has nothing to say is shown")
 	}
 	if t.Failed() {

@@ -39,7 +39,7 @@ func TestTheStoryOfWhatWasSent(t *testing.T) {
 		t.Errorf("got %v", answer)
 	}
 	s.run(t, "send", "--webhook", "nobody", "--id", "e3", "--wait").wantCode(t, exitFailed).
-		wantOut(t, "e3 of nobody: dead, webhook_unknown", "reenvio dlq show", "reenvio dlq redrive --webhook nobody --id e3")
+		wantOut(t, "e3 of nobody: dead, webhook_unknown", "create it (`reenvio webhooks create --id nobody", "reenvio dlq redrive --webhook nobody --id e3")
 	s.run(t, "send", "--webhook", demoFlaky, "--id", "e4", "--wait=1ns").wantCode(t, exitFailed).
 		wantErr(t, "Not delivered within 1ns", "reenvio events get e4 --webhook demo-flaky")
 	pending := s.run(t, "send", "--webhook", demoFlaky, "--wait=1ns", "-o", "json").wantCode(t, exitFailed).object(t)
@@ -94,6 +94,14 @@ func TestTheStoryOfWhatWasSent(t *testing.T) {
 	wait.await(t, wait.ended, "e6 of demo-ok: parked since", "paused (manual)")
 	wait.await(t, wait.ended, "reenvio webhooks resume demo-ok")
 	s.run(t, "events", "get", "e6", "--webhook", demoOK).wantCode(t, exitOK).wantOut(t, "parked since", "paused (manual)", "reenvio webhooks resume demo-ok", "webhooks.parked/")
+	short := s.run(t, "send", "--webhook", demoOK, "--id", "e7", "--wait=2s", "-o", "json").wantCode(t, exitFailed).wantErr(t, "e7 of demo-ok: parked", "Not delivered within 2s.")
+	if n := strings.Count(short.errOut, "reenvio webhooks resume demo-ok"); n != 1 {
+		t.Errorf("what to do is said %d times:\n%s", n, short.errOut)
+	}
+	held := short.object(t)
+	if next, _ := held["next_step"].(string); held["outcome"] != "pending" || held["status"] != "parked" || !strings.HasPrefix(next, "`reenvio webhooks resume demo-ok`") {
+		t.Errorf("got %v", held)
+	}
 	s.run(t, "webhooks", "resume", demoOK).wantCode(t, exitOK)
 	wait.await(t, wait.ended, "attempt 1: 200")
 	if code := <-wait.ended; code != exitOK {
@@ -149,12 +157,14 @@ func TestWhereAnEventIs(t *testing.T) {
 	parked := story.Step{Kind: story.StepParked, At: at(-time.Hour), Reason: "overflow"}
 	delivered := story.Step{Kind: story.StepAttempt, At: at(-time.Minute), Attempt: 2, HTTPStatus: 204, Outcome: record.Delivered, DurationMS: &took}
 	dead := story.Step{Kind: story.StepDead, Reason: "attempts_exhausted", Message: "status: HTTP 500", Place: record.Source{Topic: "d", Partition: 3, Offset: 17}}
+	blocked := "url_blocked: the address is not public (loopback); exceptions go into egress.allow"
 	tests := []struct {
 		name        string
 		status      story.Status
 		steps       []story.Step
 		state       *record.State
 		holds       []record.Hold
+		orphan      bool
 		where, next []string
 	}{
 		{name: "queued", status: story.Queued, where: []string{"queued"}, next: []string{"by itself", "reenvio status", "number 3"}},
@@ -167,13 +177,20 @@ func TestWhereAnEventIs(t *testing.T) {
 		{name: "overflow", status: story.Parked, steps: []story.Step{parked}, where: []string{"more waiting than it could take"}, next: []string{"by itself"}},
 		{name: "delivered", status: story.Delivered, steps: []story.Step{delivered}, where: []string{"delivered by attempt 2 (204), 1m0s after it was sent"}},
 		{name: "dead", status: story.Dead, steps: []story.Step{dead}, where: []string{"dead, attempts_exhausted (status: HTTP 500)"}, next: []string{"reenvio dlq show 3/17", "reenvio dlq redrive --webhook crm --id e1"}},
+		{name: "no webhook", status: story.Dead, steps: []story.Step{{Kind: story.StepDead, Reason: "webhook_unknown", Message: "there is none"}}, where: []string{"dead, webhook_unknown (there is none)"}, next: []string{"create it (`reenvio webhooks create --id crm ", "then `reenvio dlq redrive"}},
+		{name: "blocked", status: story.Dead, steps: []story.Step{{Kind: story.StepDead, Reason: "url_blocked", Message: blocked}}, where: []string{"dead, url_blocked (the address is not public", "exceptions go into egress.allow)"}, next: []string{"reenvio webhooks update crm --url", "egress.allow", "then `reenvio dlq redrive"}},
+		{name: "no owner", status: story.Queued, orphan: true, where: []string{"queued", "its number (3) has no owner"}, next: []string{"start a dispatcher (`reenvio dispatcher`)"}},
+		{name: "no owner, paused", status: story.Parked, orphan: true, steps: []story.Step{parked}, state: paused, where: []string{"paused (consecutive_failures)"}, next: []string{"reenvio webhooks resume crm"}},
+		{name: "no owner, dead", status: story.Dead, orphan: true, steps: []story.Step{dead}, where: []string{"dead, attempts_exhausted (status: HTTP 500)"}, next: []string{"reenvio dlq show 3/17"}},
 		{name: "ended", status: story.Ended, where: []string{"attempts.successes"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := story.Copy{Status: tt.status, Steps: tt.steps, ProducedAt: at(-2 * time.Minute)}
 			told := story.Story{Webhook: "crm", EventID: "e1", Number: 3, Copies: []story.Copy{c}, State: tt.state, Holds: tt.holds}
-			where, next := newTale(told, record.Endpoint{}, now).where(&c)
+			tale := newTale(told, record.Endpoint{}, now)
+			tale.orphan = tt.orphan
+			where, next := tale.where(&c)
 			o := outcome{out: where, errOut: next}
 			o.wantOut(t, tt.where...).wantErr(t, tt.next...)
 			if len(tt.next) == 0 && next != "" {
@@ -228,5 +245,23 @@ func TestACopyThatWasRedriven(t *testing.T) {
 		wantOut(t, "e1 of crm: queued", "sent 2 times", fmt.Sprintf("%s: dead, expired", sources[0]), fmt.Sprintf("%s: queued", sources[1]), "redrive run7/1")
 	if strings.Contains(o.out, "\x1b") {
 		t.Error("an event's type drives the terminal")
+	}
+}
+
+func TestAnEventWhoseNumberHasNoOwner(t *testing.T) {
+	s := newWebhookShell(t)
+	wait := s.start(t, "send", "--webhook", "crm", "--id", "e1", "--wait=1m")
+	wait.await(t, wait.ended, "e1 of crm: queued, not attempted yet; its number (", "has no owner")
+	wait.await(t, wait.ended, "start a dispatcher (`reenvio dispatcher`)")
+	wait.stop()
+	<-wait.ended
+	s.run(t, "events", "get", "e1", "--webhook", "crm").wantCode(t, exitOK).wantOut(t, "has no owner", "start a dispatcher (`reenvio dispatcher`)")
+}
+
+func TestSpan(t *testing.T) {
+	for want, d := range map[string]time.Duration{"<1 ms": 0, "12 ms": 12 * time.Millisecond, "1.5 s": 1500 * time.Millisecond, "2m0s": 2 * time.Minute} {
+		if got := span(d); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }

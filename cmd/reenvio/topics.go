@@ -19,7 +19,8 @@ func newTopicsPlan(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Print the difference between the topics that are there and what should be",
-		Long:  "Print the difference between the topics that are there and what should be. Exit status 0: nothing to do; 1: changes.",
+		Long: "Print the difference between the topics that are there and what should be. Exit status 0: nothing to do; 1: changes.\n" +
+			"With -o json, a change that can't be made here has a hint: what to do instead.",
 		Example: `  reenvio topics plan
   reenvio topics plan -o json --topics.partitions=24`,
 		Args: noArgs,
@@ -77,6 +78,12 @@ what waits for them. The way to more partitions is a new topics.prefix.`,
 	return cmd
 }
 
+// plannedChange is what programs read of a change.
+type plannedChange struct {
+	topology.Change
+	Hint string `json:"hint,omitempty"` // of what can't be mended here: the way out
+}
+
 // plan prints what differs, and what can't be mended.
 func (c *cli) plan(ctx context.Context, s *session, out format) (topology.Changes, error) {
 	changes, err := topology.Plan(ctx, s.admin, s.topo)
@@ -84,7 +91,11 @@ func (c *cli) plan(ctx context.Context, s *session, out format) (topology.Change
 		return nil, err
 	}
 	if out == formatJSON {
-		return changes, printJSON(c.stdout, changes)
+		planned := []plannedChange{} // no change is an empty list
+		for _, change := range changes {
+			planned = append(planned, plannedChange{change, change.Hint()})
+		}
+		return changes, printJSON(c.stdout, planned)
 	}
 	if len(changes) == 0 {
 		_, err := fmt.Fprintf(c.stdout, "Nothing to do: the topics with the prefix %s are as they should be.\n", s.topo.Prefix())

@@ -39,6 +39,11 @@ func TestTopicsThatCannotBeMended(t *testing.T) {
 	if strings.Count(plan.errOut, "can't be mended here") != 1 {
 		t.Errorf("what is common to all topics is said again and again:\n%s", plan.errOut)
 	}
+	for _, change := range s.run(t, "topics", "plan", "--topics.partitions=6", "-o", "json").wantCode(t, exitFailed).array(t) {
+		if hint, _ := change.(map[string]any)["hint"].(string); !strings.Contains(hint, "topics.prefix") {
+			t.Errorf("no way out: %v", change)
+		}
+	}
 	s.terminal = true // but nobody is asked about what can't be done
 	s.run(t, "topics", "apply", "--topics.partitions=6").wantCode(t, exitFailed).wantErr(t, "nothing was changed")
 }

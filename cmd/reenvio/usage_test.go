@@ -17,8 +17,13 @@ func TestUsageErrors(t *testing.T) {
 		{name: "unknown flag", args: []string{"topics", "plan", "--nonsense"}, want: []string{"--nonsense", "reenvio topics plan --help"}},
 		{name: "unknown command", args: []string{"topic"}, want: []string{`no command "topic"`, "topics"}},
 		{name: "unknown subcommand", args: []string{"webhooks", "pauze", "x"}, want: []string{`reenvio webhooks has no command "pauze"`, "pause"}},
+		{name: "help of an unknown command", args: []string{"help", "topic"}, want: []string{`no command "topic"`, "topics"}},
+		{name: "help of an unknown subcommand", args: []string{"help", "webhooks", "pauze"}, want: []string{`reenvio webhooks has no command "pauze"`, "pause"}},
+		{name: "show by argument and by id", args: []string{"dlq", "show", "e1", "--id", "e1"}, want: []string{"an argument or --id, not both"}},
 		{name: "missing argument", args: []string{"webhooks", "get"}, want: []string{"reenvio webhooks get needs a webhook id"}},
 		{name: "too many arguments", args: []string{"webhooks", "get", "a", "b"}, want: []string{"takes one argument"}},
+		{name: "a wait without a unit", args: []string{"send", "--webhook", "a", "--wait=5"}, want: []string{`"5"`, "a number with a unit, such as 500ms"}},
+		{name: "a schedule of anything", args: []string{"webhooks", "create", "--url", "https://x/", "--schedule", "1s,soon"}, want: []string{"1s,soon", "a number with a unit"}},
 		{name: "a wait without its equals sign", args: []string{"send", "--webhook", "a", "--wait", "10s"}, want: []string{`got "10s"`, "--wait=10s"}},
 		{name: "argument to a command without", args: []string{"version", "1"}, want: []string{`takes no argument, got "1"`}},
 		{name: "bad output format", args: []string{"version", "-o", "xml"}, want: []string{"xml", "table or json"}},
@@ -34,6 +39,8 @@ func TestUsageErrors(t *testing.T) {
 		{name: "no broker at all", args: []string{"webhooks", "list"}, want: []string{"make run", "kafka.brokers", "REENVIO_KAFKA__BROKERS"}},
 		{name: "keygen without a file", args: []string{"secrets", "keygen"}, want: []string{"-f FILE"}},
 		{name: "no URL", args: []string{"webhooks", "create", "--id", "a"}, want: []string{"--url is missing"}},
+		{name: "no URL and no id", args: []string{"webhooks", "create"}, want: []string{"--url is missing: where are the events"}},
+		{name: "bad URL and no id", args: []string{"webhooks", "create", "--url", "ftp://x"}, want: []string{"the webhook can't be created like this: url must start with https://"}},
 		{name: "bad URL", args: []string{"webhooks", "create", "--id", "a", "--url", "ftp://x"}, want: []string{"url must start with https://"}},
 		{name: "bad URL where http is allowed", args: []string{"webhooks", "create", "--id", "a", "--url", "notaurl", "--egress.allow_http"}, want: []string{"url must start with https:// or http://"}},
 		{name: "no attempts", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--max-attempts", "0"}, want: []string{"--max-attempts is 0: it must be 1 to 50"}},
@@ -67,9 +74,10 @@ func TestUsageErrors(t *testing.T) {
 		{name: "update to a bad secret", args: []string{"webhooks", "update", "a", "--secret", "hunter2"}, want: []string{"--secret", "whsec_"}},
 		{name: "update with a bad header", args: []string{"webhooks", "update", "a", "--header", "secret-token"}, want: []string{"--header number 1"}},
 		{name: "header without a value", args: []string{"webhooks", "create", "--id", "a", "--url", "https://x/", "--header", "X-A:"}, want: []string{"--header number 1 has no value"}},
+		{name: "overlap without a unit", args: []string{"webhooks", "rotate-secret", "a", "--overlap", "30"}, want: []string{"--overlap", "a number with a unit, such as 500ms, 90s, 24h or 7d"}},
 		{name: "overlap before now", args: []string{"webhooks", "rotate-secret", "a", "--overlap", "-1h"}, want: []string{"--overlap is -1h"}},
 		{name: "rotation to a bad secret", args: []string{"webhooks", "rotate-secret", "a", "--secret", "hunter2"}, want: []string{"--secret", "whsec_"}},
-		{name: "rotation without a keyset", args: []string{"webhooks", "rotate-secret", "a"}, want: []string{"secrets.keyset_file", "reenvio secrets keygen"}},
+		{name: "rotation without a keyset", args: []string{"webhooks", "rotate-secret", "a"}, want: []string{"secrets.keyset_file", "use the keyset that the dispatchers have"}},
 		{name: "delete of a bad id", args: []string{"webhooks", "delete", "a/b"}, want: []string{"webhook id"}},
 		{name: "test without waiting", args: []string{"webhooks", "test", "a", "--wait", "-1s"}, want: []string{"--wait is -1s"}},
 		{name: "discard since ever", args: []string{"webhooks", "discard-parked", "a"}, want: []string{"--before is missing", "RFC 3339", "2h"}},
@@ -79,6 +87,9 @@ func TestUsageErrors(t *testing.T) {
 		{name: "hold of too much", args: []string{"hold", "--all", "--tenant", "acme"}, want: []string{"exactly one"}},
 		{name: "hold of no tenant", args: []string{"hold", "--tenant", ""}, want: []string{"--tenant", "needs a value"}},
 		{name: "hold of a bad webhook", args: []string{"hold", "--webhook", "a/b"}, want: []string{"--webhook", "webhook id"}},
+		{name: "hold of a URL", args: []string{"hold", "--host", "HTTPS://127.0.0.1:8099/foo"}, want: []string{"give the host only: 127.0.0.1:8099"}},
+		{name: "hold of a scheme", args: []string{"hold", "--host", "https://"}, want: []string{"give the host only: hooks.example.com"}},
+		{name: "release of a path", args: []string{"release", "--host", "a.example/foo"}, want: []string{"give the host only: a.example\n"}},
 		{name: "release of nothing", args: []string{"release"}, want: []string{"exactly one"}},
 		{name: "release without waiting", args: []string{"release", "--all", "--wait", "0s"}, want: []string{"--wait is 0s"}},
 		{name: "skip to nowhere", args: []string{"skip", "webhooks.events/1/2"}, want: []string{"--to-dlq", "dead letter"}},
@@ -119,6 +130,11 @@ func TestUsageErrors(t *testing.T) {
 					t.Errorf("said twice: %s", line)
 				}
 			}
+			for _, word := range []string{" wh_", "validating endpoint", "making event record", "time: "} { // an id that nobody gave, and insiders' words
+				if strings.Contains(o.errOut, word) {
+					t.Errorf("stderr has %q: %s", word, o.errOut)
+				}
+			}
 			for _, secret := range []string{"hunter2", "secret-token"} {
 				if strings.Contains(o.errOut, secret) {
 					t.Errorf("stderr shows a secret: %s", o.errOut)
@@ -131,6 +147,9 @@ func TestUsageErrors(t *testing.T) {
 func TestHelpIsNoError(t *testing.T) {
 	s := newShell(t)
 	s.run(t).wantCode(t, exitOK).wantOut(t, "reenvio dev", "topics", "webhooks")
+	s.run(t, "help", "webhooks", "create").wantCode(t, exitOK).wantOut(t, "--max-attempts", "Examples:")
+	s.run(t, "help").wantCode(t, exitOK).wantOut(t, "reenvio dev", "topics", "help ")
+	s.run(t, "__complete", "help", "webhooks", "re").wantCode(t, exitOK).wantOut(t, "resume")
 	s.run(t, "webhooks").wantCode(t, exitOK).wantOut(t, "pause", "resume")
 	s.run(t, "webhooks", "create", "--help").wantCode(t, exitOK).wantOut(t, "--max-attempts", "Examples:")
 }

@@ -32,6 +32,18 @@ type webhookView struct {
 	pausedBy *record.Command // the one that paused it, as far as a person did
 }
 
+// inForce is the view with the defaults where nothing is set: programs need not know them.
+func (v webhookView) inForce() webhookView {
+	v.Endpoint = withDefaults(v.Endpoint)
+	return v
+}
+
+func withDefaults(e record.Endpoint) record.Endpoint {
+	record.EndpointDefaults(&e)
+	e.MaxInFlight = e.MaxInFlightOr()
+	return e
+}
+
 func newWebhooksList(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -58,6 +70,9 @@ func newWebhooksList(c *cli) *cobra.Command {
 			fmt.Fprintf(c.stderr, "reenvio: %v\n", problem)
 		}
 		if *out == formatJSON {
+			for i := range views {
+				views[i] = views[i].inForce()
+			}
 			return printJSON(c.stdout, views)
 		}
 		var rows [][]string
@@ -149,7 +164,7 @@ func (s *session) getWebhook(ctx context.Context, id string, reveal bool) (webho
 	}
 	view.Holds = holdsOf(endpoint, holds)
 	if view.State.HasPause(record.PauseManual) {
-		command, found, err := ctl.LastDone(ctx, id, record.ActionPause)
+		command, found, err := ctl.PausedBy(ctx, id)
 		if err != nil {
 			return webhookView{}, err
 		}

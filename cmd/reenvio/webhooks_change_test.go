@@ -42,7 +42,7 @@ func TestUpdateChangesWhatIsGiven(t *testing.T) {
 	if e.URL != "https://new.example.com/s3cret-path" || e.URLHost != "new.example.com" || fmt.Sprint(e.Headers) != fmt.Sprint(want) {
 		t.Errorf("got %s", e.Marshal())
 	}
-	if e.Timeout != 0 || e.Schedule != nil || e.MaxAttempts != 7 || e.IsEnabled() || e.Tenant != "acme" || e.Secrets[0].Value != before.Secrets[0].Value || !e.CreatedAt.Equal(before.CreatedAt.Time) {
+	if e.TimeoutOr() != record.DefaultTimeout || e.Schedule != nil || e.MaxAttempts != 7 || e.IsEnabled() || e.Tenant != "acme" || e.Secrets[0].Value != before.Secrets[0].Value || !e.CreatedAt.Equal(before.CreatedAt.Time) {
 		t.Errorf("got %s", e.Marshal())
 	}
 
@@ -53,10 +53,10 @@ func TestUpdateChangesWhatIsGiven(t *testing.T) {
 		t.Errorf("changed: %v", changes)
 	}
 	view = s.run(t, "webhooks", "update", "crm", "--unset", "max-attempts,header", "--header", "X-Only: 1", "-o", "json").wantCode(t, exitOK).object(t)
-	if got := fmt.Sprint(view["changed"]); got != "[map[field:headers.X-New from:(redacted)] map[field:headers.X-Only to:(redacted)] map[field:headers.authorization from:(redacted)] map[field:max_attempts from:7]]" {
+	if got := fmt.Sprint(view["changed"]); got != "[map[field:headers.X-New from:(redacted)] map[field:headers.X-Only to:(redacted)] map[field:headers.authorization from:(redacted)] map[field:max_attempts from:7 to:5]]" {
 		t.Errorf("changed: %s", got)
 	}
-	if e := view["endpoint"].(map[string]any); e["max_attempts"] != nil || e["id"] != "crm" {
+	if e := view["endpoint"].(map[string]any); e["max_attempts"] != 5.0 || e["id"] != "crm" {
 		t.Errorf("endpoint: %v", e)
 	}
 
@@ -128,7 +128,7 @@ func TestRotateSecret(t *testing.T) {
 
 	// The earlier end stays; one that was given is not shown.
 	const given = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-	view := s.run(t, "webhooks", "rotate-secret", "crm", "--secret", given, "--overlap", "48h", "-o", "json").wantCode(t, exitOK)
+	view := s.run(t, "webhooks", "rotate-secret", "crm", "--secret", given, "--overlap", "2d", "-o", "json").wantCode(t, exitOK)
 	if object := view.object(t); object["secret"] != nil || strings.Contains(view.out, "whsec_") {
 		t.Errorf("got %s", view.out)
 	}
@@ -137,6 +137,10 @@ func TestRotateSecret(t *testing.T) {
 		t.Errorf("got %d secrets: %v", len(three), three)
 	}
 
+	s.run(t, "webhooks", "rotate-secret", "crm", "--secret", given, "--overlap", "0").wantCode(t, exitUsage).wantErr(t, "--secret is what crm signs with now already")
+	if same := s.reveal(t).Secrets; len(same) != 3 {
+		t.Errorf("a rotation that was refused leaves %d secrets", len(same))
+	}
 	s.run(t, "webhooks", "rotate-secret", "crm", "--overlap", "0").wantCode(t, exitOK).wantOut(t, "The old ones have ended", "whsec_")
 	if last := s.reveal(t).Secrets; len(last) != 1 || last[0].Value == given {
 		t.Errorf("got %d secrets", len(last))

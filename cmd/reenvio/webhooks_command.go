@@ -75,6 +75,15 @@ func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command, follow fun
 		if _, err := findWebhook(cmd.Context(), ctl, args[0]); err != nil {
 			return err
 		}
+		if action == record.ActionPause && *reason == "" {
+			view, err := s.getWebhook(cmd.Context(), args[0], false)
+			if err != nil {
+				return err
+			}
+			if view.State.HasPause(record.PauseManual) {
+				fmt.Fprintf(c.stderr, "%s was paused by hand already (%s); that stays as it is.\n", args[0], clean(view.whyPaused(record.PauseManual)))
+			}
+		}
 		result, err := act(cmd.Context(), ctl, *wait, record.Command{Webhook: args[0], Action: action, By: caller(), Reason: *reason})
 		if err != nil {
 			return err
@@ -86,7 +95,7 @@ func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command, follow fun
 				return err
 			}
 			if view.pausedByConfiguration() {
-				return errors.Join(c.printResult(answer, *out), c.stillPaused(view))
+				return c.stillPaused(view, answer, *out)
 			}
 		}
 		if !follow(*out) {
@@ -98,7 +107,14 @@ func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command, follow fun
 }
 
 // stillPaused is the end of a resume that has lifted what a person may lift, and could not lift the rest.
-func (c *cli) stillPaused(v webhookView) error {
+func (c *cli) stillPaused(v webhookView, r actResult, out format) error {
+	if out == formatJSON {
+		if err := printJSON(c.stdout, r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(c.stdout, "resume of %s: %s\n", r.Webhook, clean(r.Detail))
+	}
 	fmt.Fprintf(c.stderr, "%s is %s: %s.\n", v.Endpoint.ID, v.statusText(), v.nextStep())
 	return errNotDone
 }
@@ -111,9 +127,14 @@ func act(ctx context.Context, ctl *control.Control, wait time.Duration, command 
 	result, err := ctl.Do(waiting, command)
 	var pending *control.PendingError
 	if ctx.Err() == nil && errors.As(err, &pending) {
-		return record.Result{ID: pending.ID, Result: resultPending, Detail: fmt.Sprintf("no dispatcher owns number %d", pending.Number)}, nil
+		return record.Result{ID: pending.ID, Result: resultPending, Detail: unanswered(pending.Number, wait)}, nil
 	}
 	return result, err
+}
+
+// unanswered says why a command is pending; the two can't be told apart from here.
+func unanswered(number int32, wait time.Duration) string {
+	return fmt.Sprintf("no dispatcher owns number %d, or it has not answered within %s", number, wait)
 }
 
 func (c *cli) printResult(r actResult, out format) error {
@@ -147,7 +168,7 @@ func (c *cli) ended(r record.Result) error {
 
 // waitFlag is how long to wait for the answer to a command.
 func waitFlag(cmd *cobra.Command) *time.Duration {
-	return cmd.Flags().Duration("wait", 10*time.Second, "how long to wait for the dispatcher's answer")
+	return durationFlag(cmd.Flags(), "wait", 10*time.Second, "how long to wait for the dispatcher's answer")
 }
 
 func validWait(wait time.Duration) error {

@@ -65,7 +65,7 @@ func (c *cli) createWebhook(cmd *cobra.Command, endpoint record.Endpoint) (webho
 		return webhookView{}, err
 	}
 	if err := endpoint.Validate(policy); err != nil {
-		return webhookView{}, usageError{err}
+		return webhookView{}, usagef("the webhook can't be created like this: %w", err)
 	}
 	keys, err := secrets.Load(own.Secrets)
 	if err != nil {
@@ -80,6 +80,9 @@ func (c *cli) createWebhook(cmd *cobra.Command, endpoint record.Endpoint) (webho
 		return webhookView{}, err
 	}
 	ctl := s.control(keys)
+	if err := ctl.CheckKeyset(cmd.Context(), endpoint.ID); err != nil {
+		return webhookView{}, err
+	}
 	_, err = ctl.WriteEndpoint(cmd.Context(), endpoint, control.Absent)
 	if errors.Is(err, control.ErrConflict) {
 		return webhookView{}, fmt.Errorf("the webhook %s exists already: choose another --id; `reenvio webhooks get %[1]s` shows it", endpoint.ID)

@@ -31,14 +31,14 @@ func newWebhooksDiscardParked(c *cli) *cobra.Command {
 		Long: `Give up the parked events of a webhook that were produced before a time. They die as discarded: each becomes a dead letter, from where
 ` + "`reenvio dlq redrive`" + ` can send it again. The others stay parked.
 
-TIME is RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h, which means that long ago.`,
+TIME is RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h or 7d, which means that long ago.`,
 		Example: `  reenvio webhooks discard-parked crm-orders --before 24h --dry-run
   reenvio webhooks discard-parked crm-orders --before 2026-01-02T15:04:05Z --yes`,
 		Args: oneArg("a webhook id"),
 	}
-	before := cmd.Flags().String("before", "", "events produced before this are given up: RFC 3339, or a duration such as 2h for that long ago (required)")
+	before := cmd.Flags().String("before", "", "events produced before this are given up: RFC 3339, or a duration such as 2h or 7d for that long ago (required)")
 	dryRun := cmd.Flags().Bool("dry-run", false, "count them, and change nothing")
-	wait := cmd.Flags().Duration("wait", 10*time.Second, "how long to wait while nothing moves")
+	wait := durationFlag(cmd.Flags(), "wait", 10*time.Second, "how long to wait while nothing moves")
 	reason := reasonFlag(cmd)
 	yes := yesFlag(cmd)
 	out := outputFlag(cmd)
@@ -89,9 +89,9 @@ TIME is RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h, which 
 // pastTime reads a time, or a duration that means as long ago.
 func pastTime(flag, text string, now time.Time) (record.Time, error) {
 	if text == "" {
-		return record.Time{}, usagef("%s is missing: give a time of RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h for that long ago", flag)
+		return record.Time{}, usagef("%s is missing: give a time of RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h or 7d for that long ago", flag)
 	}
-	if ago, err := time.ParseDuration(text); err == nil {
+	if ago, err := parseDuration(text); err == nil {
 		if ago < 0 {
 			return record.Time{}, usagef("%s is %s: a duration means that long ago, and can't be negative", flag, text)
 		}
@@ -99,7 +99,7 @@ func pastTime(flag, text string, now time.Time) (record.Time, error) {
 	}
 	at, err := record.ParseTime(text)
 	if err != nil {
-		return record.Time{}, usagef("%s is %q: want a time of RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h for that long ago", flag, text)
+		return record.Time{}, usagef("%s is %q: want a time of RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h or 7d for that long ago", flag, text)
 	}
 	return at, nil
 }
@@ -153,7 +153,7 @@ func (c *cli) discard(ctx context.Context, ctl *control.Control, wait time.Durat
 		case a := <-answers:
 			var pending *control.PendingError
 			if ctx.Err() == nil && errors.As(a.err, &pending) {
-				return record.Result{ID: pending.ID, Result: resultPending, Detail: fmt.Sprintf("the owner of number %d has not answered, and nothing has moved for %s", pending.Number, wait)}, nil
+				return record.Result{ID: pending.ID, Result: resultPending, Detail: fmt.Sprintf("%s, and nothing has moved", unanswered(pending.Number, wait))}, nil
 			}
 			return a.result, a.err
 		case <-time.After(followPause):

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/secrets"
 )
 
 // holdsOf are those of a number's holds by hand that concern a webhook.
@@ -55,10 +56,7 @@ func (v webhookView) whyPaused(reason record.PauseReason) string {
 	case record.PauseGone:
 		return "it answered 410 Gone"
 	case record.PauseConfig:
-		if why, told := strings.CutPrefix(v.State.LastError, record.ConfigError); told {
-			return "its configuration can't be used: " + why
-		}
-		return "its configuration can't be used; the log of the dispatcher says what is wrong with it"
+		return "its configuration can't be used: " + record.ConfigProblem(v.State.LastError)
 	case record.PauseDisabled:
 		return "its configuration says enabled: false"
 	case record.PauseManual:
@@ -138,6 +136,8 @@ func (v webhookView) nextStep() string {
 	}
 	s := v.State
 	switch {
+	case s.HasPause(record.PauseConfig) && secrets.OtherKeyset(s.LastError):
+		steps = append(steps, secrets.OtherKeysetStep("the dispatcher", id))
 	case s.HasPause(record.PauseConfig):
 		steps = append(steps, "mend its configuration (`reenvio webhooks update "+id+" --help`); it goes on by itself then")
 	case s.HasPause(record.PauseDisabled):

@@ -69,6 +69,10 @@ func (c *cli) followDrain(ctx context.Context, s *session, id string, out format
 			}
 		}
 		switch {
+		case left == 0 && len(view.State.PauseReasons) > 0: // they failed, all of them
+			line.end()
+			fmt.Fprintf(c.stderr, "No event of %s is parked any more, but it is %s: %s.\n", id, view.statusText(), view.nextStep())
+			return errNotDone
 		case left == 0:
 			line.end()
 			fmt.Fprintf(c.stderr, "No event of %s is parked any more.\n", id)

@@ -46,6 +46,14 @@ func TestGetSaysWhyAndWhatToDo(t *testing.T) {
 	put(t, s, "webhooks.commands", "crm", record.Command{ID: "1", Webhook: "crm", Action: record.ActionPause, By: "cli:ann", Reason: "maintenance"}.Marshal())
 	put(t, s, "webhooks.commands", "crm", record.Result{ID: "1", Result: record.ResultDone}.Marshal())
 	s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK).wantOut(t, "paused by cli:ann: maintenance")
+	// Who pauses it again without a reason takes nothing away from it.
+	answerCommands(t, s, map[record.Action]record.Result{record.ActionPause: {Result: record.ResultDone}})
+	s.run(t, "webhooks", "pause", "crm").wantCode(t, exitOK).wantErr(t, "crm was paused by hand already (paused by cli:ann: maintenance)")
+	s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK).wantOut(t, "paused by cli:ann: maintenance")
+	if o := s.run(t, "webhooks", "pause", "crm", "--reason", "moving").wantCode(t, exitOK); o.errOut != "" {
+		t.Errorf("stderr: %s", o.errOut)
+	}
+	s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK).wantOut(t, ": moving")
 }
 
 func TestDiscardParked(t *testing.T) {
@@ -71,7 +79,7 @@ func TestDiscardParked(t *testing.T) {
 	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m").wantCode(t, exitUsage).wantErr(t, "Discard 2 of 4", "--yes")
 
 	// Nobody answers.
-	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m", "--yes", "--wait", "1ms").wantCode(t, exitFailed).wantOut(t, "pending", "has not answered")
+	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m", "--yes", "--wait", "1ms").wantCode(t, exitFailed).wantOut(t, "pending: no dispatcher owns number ", "has not answered")
 	got := answerCommands(t, s, map[record.Action]record.Result{record.ActionDiscardParked: {Result: record.ResultDone, Detail: "2 events discarded"}})
 	<-got
 	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m", "--yes").wantCode(t, exitOK).wantOut(t, "discard_parked of crm done: 2 events discarded")
@@ -87,7 +95,7 @@ func TestDiscardParked(t *testing.T) {
 func TestTestShowsTheAnswer(t *testing.T) {
 	s := newWebhookShell(t)
 	s.run(t, "webhooks", "test", "nobody").wantCode(t, exitFailed).wantErr(t, "nobody", "webhooks list")
-	s.run(t, "webhooks", "test", "crm", "--wait", "300ms").wantCode(t, exitFailed).wantOut(t, "pending: the owner of number", "300ms")
+	s.run(t, "webhooks", "test", "crm", "--wait", "300ms").wantCode(t, exitFailed).wantOut(t, "pending: no dispatcher owns number ", "or it has not answered within 300ms")
 	answers := map[record.Action]record.Result{record.ActionTest: {Result: record.ResultFailed, Detail: "status 500 after 3 ms"}}
 	got := answerCommands(t, s, answers)
 	<-got
@@ -135,6 +143,9 @@ func TestResumeFollows(t *testing.T) {
 	count(3)
 	produce(t, s, numberRecord(t, "crm", record.NumberState{Holds: []record.Hold{{Scope: record.HoldHost, Value: "crm.example.com"}}}))
 	s.run(t, "webhooks", "resume", "crm", "--follow").wantCode(t, exitFailed).wantErr(t, "crm is active, held", "release --host crm.example.com")
+	// All are out, since all have died, which paused it.
+	put(t, s, "webhooks.state", "crm", record.State{Webhook: "crm", PauseReasons: []record.PauseReason{record.PauseFailures}}.Marshal())
+	s.run(t, "webhooks", "resume", "crm", "--follow").wantCode(t, exitFailed).wantErr(t, "No event of crm is parked any more, but it is paused (consecutive_failures)", "webhooks test crm")
 	// All are out. On a terminal it follows without being asked.
 	s.terminal = true
 	put(t, s, "webhooks.state", "crm", nil)

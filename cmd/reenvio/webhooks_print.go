@@ -12,7 +12,7 @@ import (
 
 func (c *cli) printWebhook(v webhookView, out format) error {
 	if out == formatJSON {
-		return printJSON(c.stdout, v)
+		return printJSON(c.stdout, v.inForce())
 	}
 	e, s := v.Endpoint, v.State
 	record.EndpointDefaults(&e)

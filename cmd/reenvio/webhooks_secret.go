@@ -19,13 +19,13 @@ receiver can change over in its own time; --overlap 0 ends the old ones at once.
 
 The new secret is shown this once, unless it was given.`,
 		Example: `  reenvio webhooks rotate-secret crm-orders
-  reenvio webhooks rotate-secret crm-orders --overlap 168h --secret @secret.txt
+  reenvio webhooks rotate-secret crm-orders --overlap 7d --secret @secret.txt
   reenvio webhooks rotate-secret crm-orders --overlap 0     # the old one has leaked`,
 		Args: oneArg("a webhook id"),
 	}
 	fields := &endpointFlags{flags: cmd.Flags()}
 	cmd.Flags().StringVar(&fields.secret, "secret", "", "the new secret: whsec_..., @FILE, or - for standard input; without it, one is made and shown once")
-	overlap := cmd.Flags().Duration("overlap", 24*time.Hour, "how long the old secrets go on signing; 0 ends them at once")
+	overlap := durationFlag(cmd.Flags(), "overlap", 24*time.Hour, "how long the old secrets go on signing; 0 ends them at once")
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *overlap < 0 {
@@ -36,8 +36,12 @@ The new secret is shown this once, unless it was given.`,
 			return err
 		}
 		now := time.Now()
-		u, err := c.changeWebhook(cmd, args[0], func(e *record.Endpoint) {
+		u, err := c.changeWebhook(cmd, args[0], func(e *record.Endpoint) error {
+			if len(e.Secrets) > 0 && e.Secrets[0].Value == secret {
+				return usagef("--secret is what %s signs with now already, and nothing was changed: give another one, or none to have one made", e.ID)
+			}
 			e.Secrets = rotate(e.Secrets, secret, now, *overlap)
+			return nil
 		})
 		if err != nil {
 			return err
@@ -51,7 +55,7 @@ The new secret is shown this once, unless it was given.`,
 }
 
 // rotate puts a new secret in front. The old ones end when overlap has passed, or earlier where they were to; those that have ended are
-// dropped. A secret that was there already, as when the command is repeated, becomes the new one.
+// dropped. An old secret that is given again becomes the new one.
 func rotate(old []record.Secret, secret string, now time.Time, overlap time.Duration) []record.Secret {
 	all := []record.Secret{{Value: secret, CreatedAt: record.At(now)}}
 	end := record.At(now.Add(overlap))

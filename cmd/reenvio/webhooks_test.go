@@ -28,6 +28,9 @@ func TestCreateListGet(t *testing.T) {
 
 	get := s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK).wantOut(t, "active", "crm.example.com", "(redacted)", "acme")
 	object := s.run(t, "webhooks", "get", "crm", "-o", "json").wantCode(t, exitOK)
+	if listed := s.run(t, "webhooks", "list", "-o", "json").array(t); listed[0].(map[string]any)["endpoint"].(map[string]any)["max_attempts"] != 5.0 {
+		t.Errorf("list: %v", listed)
+	}
 	list := s.run(t, "webhooks", "list").wantCode(t, exitOK).wantOut(t, "crm", "active", "crm.example.com")
 	for _, o := range []outcome{created, get, object, list} {
 		if strings.Contains(o.out+o.errOut, "s3cret") {
@@ -40,7 +43,7 @@ func TestCreateListGet(t *testing.T) {
 
 	view := object.object(t)
 	endpoint, state := view["endpoint"].(map[string]any), view["state"].(map[string]any)
-	if endpoint["id"] != "crm" || endpoint["timeout"] != "10s" || endpoint["auto_pause_after"] != 0.0 || endpoint["enabled"] != false || endpoint["max_attempts"] != nil {
+	if endpoint["id"] != "crm" || endpoint["timeout"] != "10s" || endpoint["auto_pause_after"] != 0.0 || endpoint["enabled"] != false || endpoint["max_attempts"] != 5.0 || endpoint["max_in_flight"] != 1.0 || endpoint["jitter"] != "additive" {
 		t.Errorf("endpoint: %v", endpoint)
 	}
 	if state["status"] != "active" || state["webhook"] != "crm" {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +25,7 @@ Exit status 1 says that the endpoint did not accept it, or that nobody has sent 
   reenvio webhooks test crm-orders && reenvio webhooks resume crm-orders`,
 		Args: oneArg("a webhook id"),
 	}
-	wait := cmd.Flags().Duration("wait", 0, "how long to wait for the answer (default: the webhook's timeout and 10s more)")
+	wait := durationFlag(cmd.Flags(), "wait", 0, "how long to wait for the answer (default: the webhook's timeout and 10s more)")
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *wait < 0 {
@@ -49,9 +48,6 @@ Exit status 1 says that the endpoint did not accept it, or that nobody has sent 
 		result, err := act(cmd.Context(), ctl, patience, record.Command{Webhook: args[0], Action: record.ActionTest, By: caller()})
 		if err != nil {
 			return err
-		}
-		if result.Result == resultPending {
-			result.Detail = fmt.Sprintf("the owner of number %d has not answered within %s", s.topo.PartitionFor(args[0]), patience)
 		}
 		return c.printResult(actResult{Webhook: args[0], Action: record.ActionTest, Result: result}, *out)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -51,7 +52,7 @@ If somebody else changes the webhook at the same moment, this change is made to 
 }
 
 // update is what the flags of an update do to a webhook that is there.
-func (f *endpointFlags) update(ctx context.Context, c *cli, unset []string) (func(*record.Endpoint), error) {
+func (f *endpointFlags) update(ctx context.Context, c *cli, unset []string) (func(*record.Endpoint) error, error) {
 	given := f.flags.Changed("secret") || len(f.headers) > 0 || len(unset) > 0
 	for _, field := range endpointFields {
 		given = given || f.flags.Changed(field.flag)
@@ -76,12 +77,13 @@ func (f *endpointFlags) update(ctx context.Context, c *cli, unset []string) (fun
 			return nil, err
 		}
 	}
-	return func(e *record.Endpoint) {
+	return func(e *record.Endpoint) error {
 		reset(e)
 		set(e)
 		if secret != "" {
 			e.Secrets = []record.Secret{{Value: secret}}
 		}
+		return nil
 	}, nil
 }
 
@@ -92,7 +94,7 @@ type changed struct {
 }
 
 // changeWebhook makes a change to the webhook's newest configuration, and checks what comes out.
-func (c *cli) changeWebhook(cmd *cobra.Command, id string, change func(*record.Endpoint)) (changed, error) {
+func (c *cli) changeWebhook(cmd *cobra.Command, id string, change func(*record.Endpoint) error) (changed, error) {
 	if err := record.ValidWebhookID(id); err != nil {
 		return changed{}, usageError{err}
 	}
@@ -105,6 +107,9 @@ func (c *cli) changeWebhook(cmd *cobra.Command, id string, change func(*record.E
 		return changed{}, err
 	}
 	keys, err := secrets.Load(own.Secrets)
+	if errors.Is(err, secrets.ErrNone) { // a new one would not open what is there
+		return changed{}, usagef("the webhook %s can't be written without a keyset: %w: use the keyset that the dispatchers have", id, secrets.ErrNone)
+	}
 	if err != nil {
 		return changed{}, usageError{fmt.Errorf("a webhook can't be written without a keyset: %w", err)}
 	}
@@ -119,15 +124,17 @@ func (c *cli) changeWebhook(cmd *cobra.Command, id string, change func(*record.E
 	ctl := s.control(keys)
 	before, after, err := ctl.ChangeEndpoint(cmd.Context(), id, func(e *record.Endpoint) error {
 		was := string(e.Marshal())
-		change(e)
+		if err := change(e); err != nil {
+			return err
+		}
 		if string(e.Marshal()) == was {
 			return nil
 		}
 		e.UpdatedBy = caller()
 		if err := e.Validate(policy); err != nil {
-			return usageError{err}
+			return usagef("the webhook %s can't be changed to this: %w", id, err)
 		}
-		return nil
+		return ctl.CheckKeyset(cmd.Context(), id)
 	})
 	if err != nil {
 		return changed{}, whereToLook(err)
@@ -151,7 +158,7 @@ func (c *cli) printUpdate(u changed, out format) error {
 		return err
 	}
 	if out == formatJSON {
-		return printJSON(c.stdout, updateView{u.view, changes})
+		return printJSON(c.stdout, updateView{u.view.inForce(), changes})
 	}
 	if len(changes) == 0 {
 		_, err := fmt.Fprintf(c.stdout, "Nothing has changed: %s is like this already.\n", u.after.ID)

@@ -48,7 +48,7 @@ func TestResumeOfWhatTheConfigurationPauses(t *testing.T) {
 		s := newWebhookShell(t)
 		putState(t, s, record.State{Webhook: "crm", Status: record.Paused, PauseReasons: []record.PauseReason{reason}, LastError: record.ConfigError + "timeout is -5s"})
 		answerCommands(t, s, map[record.Action]record.Result{record.ActionResume: {Result: record.ResultDone, Detail: "still paused"}})
-		s.run(t, "webhooks", "resume", "crm").wantCode(t, exitFailed).wantOut(t, "resume of crm done: still paused").wantErr(t, "crm is paused ("+string(reason)+")", next)
+		s.run(t, "webhooks", "resume", "crm").wantCode(t, exitFailed).wantOut(t, "resume of crm: still paused").wantErr(t, "crm is paused ("+string(reason)+")", next)
 		if o := s.run(t, "webhooks", "resume", "crm", "--follow", "-o", "json").wantCode(t, exitFailed).object(t); o["result"] != "done" {
 			t.Errorf("got %v", o)
 		}

@@ -110,8 +110,11 @@ func check(src source, known fields, origins Origins) (map[string]any, []error) 
 			problems = append(problems, fmt.Errorf("%s: %s is a section, not a setting: set a key inside it, such as %s",
 				src.place(key), src.spell(key), src.spell(known.nearest(key))))
 		default:
-			problems = append(problems, fmt.Errorf("%s: unknown key %q; the nearest known key is %q",
-				src.place(key), src.spell(key), src.spell(known.nearest(key))))
+			hint := "docs/configuration.md lists those there are"
+			if near := known.nearest(key); near != "" {
+				hint = fmt.Sprintf("the nearest known key is %q", src.spell(near))
+			}
+			problems = append(problems, fmt.Errorf("%s: unknown key %q; %s", src.place(key), src.spell(key), hint))
 		}
 	}
 	return values, problems

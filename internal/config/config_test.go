@@ -120,6 +120,8 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 		{"unknown key in the file", "kafka:\n  broker: x\n", "", "", []string{`:2: unknown key "kafka.broker"`, `nearest known key is "kafka.brokers"`}},
 		{"unknown section in the file", "kafak:\n  brokers: x\n", "", "", []string{`:2: unknown key "kafak.brokers"`, `"kafka.brokers"`}},
 		{"unknown key in the environment", "", "REENVIO_KAFKA_BROKERS=x", "", []string{"environment variable REENVIO_KAFKA_BROKERS: unknown key", `"REENVIO_KAFKA__BROKERS"`}},
+		{"a key without its section", "brokers: x\n", "", "", []string{`"brokers"; the nearest known key is "kafka.brokers"`}},
+		{"near to nothing", "", "REENVIO_FOO=x", "", []string{`unknown key "REENVIO_FOO"; docs/configuration.md`}},
 		{"a section as a value", "kafka: x\n", "", "", []string{":1: kafka is a section", "kafka.brokers"}},
 		{"a section in the environment", "", "REENVIO_RETRY=x", "", []string{"REENVIO_RETRY is a section", "REENVIO_RETRY__TIERS"}},
 		{"duration without a unit", "retry:\n  max_delay: 100\n", "", "", []string{":2: retry.max_delay", `"100" is no duration`, "100ms"}},

@@ -6,14 +6,15 @@ import (
 )
 
 // nearest returns the known key with the fewest edits to the given one; among equals the first in the struct's order. A key inside
-// the section of that name counts as nearest: who sets kafka meant something in it.
+// the section of that name counts as nearest: who sets kafka meant something in it; and so does the key without its section. Where nothing is
+// near it is empty: a far-fetched guess sends people the wrong way.
 func (f fields) nearest(key string) string {
-	best, bestDistance := "", -1
+	best, bestDistance := "", len(key)/3+2
 	for _, field := range f.list {
-		if strings.HasPrefix(field.Key, key+delimiter) {
+		if strings.HasPrefix(field.Key, key+delimiter) || strings.HasSuffix(field.Key, delimiter+key) {
 			return field.Key
 		}
-		if d := distance(key, field.Key); bestDistance < 0 || d < bestDistance {
+		if d := distance(key, field.Key); d < bestDistance {
 			best, bestDistance = field.Key, d
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/secrets"
 )
 
 // changeTries is how often a change meets a newer record before it gives up. Of
@@ -30,7 +31,7 @@ func (c *Control) ChangeEndpoint(ctx context.Context, id string, change func(*re
 			return before, after, err
 		}
 		if before, err = c.keys.OpenEndpoint(sealed); err != nil {
-			return before, after, fmt.Errorf("changing webhook %s: %w (what no key opens can't be kept: delete the webhook and create it again)", id, err)
+			return before, after, fmt.Errorf("changing webhook %s: %w (%s)", id, err, unopened(id, err))
 		}
 		after = before.Clone()
 		if err := change(&after); err != nil {
@@ -44,4 +45,12 @@ func (c *Control) ChangeEndpoint(ctx context.Context, id string, change func(*re
 		}
 	}
 	return before, after, fmt.Errorf("changing webhook %s, tried %d times: %w", id, changeTries, ErrConflict)
+}
+
+// unopened is what to do about a webhook whose values don't open.
+func unopened(id string, err error) string {
+	if secrets.OtherKeyset(err.Error()) {
+		return secrets.OtherKeysetStep("this process", id)
+	}
+	return "what no key opens can't be kept: delete the webhook and create it again"
 }

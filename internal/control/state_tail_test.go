@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/reenvio/reenvio/internal/record"
@@ -61,25 +62,35 @@ func TestHolds(t *testing.T) {
 	})
 }
 
-func TestLastDone(t *testing.T) {
+func TestPausedBy(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		command := func(id string, action record.Action, code record.ResultCode) {
-			w.put(t, w.topo.Commands(), "crm", record.Command{ID: id, Webhook: "crm", Action: action, Reason: id}.Marshal())
+		commands := 0
+		command := func(action record.Action, reason string, code record.ResultCode) {
+			commands++
+			id := strconv.Itoa(commands)
+			w.put(t, w.topo.Commands(), "crm", record.Command{ID: id, Webhook: "crm", Action: action, Reason: reason}.Marshal())
 			if code != "" {
 				w.put(t, w.topo.Commands(), "crm", record.Result{ID: id, Result: code}.Marshal())
 			}
 		}
 		c := w.process(t)
-		if _, found, err := c.LastDone(t.Context(), "crm", record.ActionPause); found || err != nil {
-			t.Errorf("got %v, %v", found, err)
+		want := func(reason string, found bool) {
+			t.Helper()
+			if by, got, err := c.PausedBy(t.Context(), "crm"); got != found || err != nil || by.Reason != reason {
+				t.Errorf("got %+v, %v, %v; want the reason %q, %v", by, got, err, reason, found)
+			}
 		}
-		command("first", record.ActionPause, record.ResultDone)
-		command("second", record.ActionPause, record.ResultDone)
-		command("resumed", record.ActionResume, record.ResultDone)
-		command("refused", record.ActionPause, record.ResultRefused)
-		command("pending", record.ActionPause, "")
-		if last, found, err := c.LastDone(t.Context(), "crm", record.ActionPause); !found || err != nil || last.Reason != "second" {
-			t.Errorf("got %+v, %v, %v", last, found, err)
-		}
+		want("", false)
+		command(record.ActionPause, "first", record.ResultDone)
+		command(record.ActionPause, "second", record.ResultDone)
+		want("second", true)
+		command(record.ActionPause, "", record.ResultDone)
+		command(record.ActionPause, "refused", record.ResultRefused)
+		command(record.ActionPause, "pending", "")
+		want("second", true)
+		command(record.ActionResume, "", record.ResultDone)
+		want("", false)
+		command(record.ActionPause, "", record.ResultDone)
+		want("", true)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/secrets"
 )
 
 // mostProblems: with thousands of numbers one cause can show as often.
@@ -172,4 +173,49 @@ func holdName(h Hold) string {
 		return string(h.Scope)
 	}
 	return string(h.Scope) + " " + h.Value
+}
+
+// mostNamed: the others are in the list of paused webhooks.
+const mostNamed = 5
+
+// unusable: a webhook whose configuration can't be used is not sent to before a person has looked, while its endpoint may be well. A keyset that
+// isn't the right one concerns all webhooks of a dispatcher, and is one problem.
+func (o *Overview) unusable() {
+	var locked, owners []string
+	for _, p := range o.Paused {
+		switch {
+		case !slices.Contains(p.PauseReasons, record.PauseConfig):
+		case secrets.OtherKeyset(p.LastError):
+			locked = append(locked, p.Webhook)
+			if owner := o.Numbers[p.Number].Owner; owner != "" && !slices.Contains(owners, owner) {
+				owners = append(owners, owner)
+			}
+		default:
+			o.Problems = append(o.Problems, Problem{
+				Problem:  fmt.Sprintf("The configuration of the webhook %s can't be used: %s.", p.Webhook, record.ConfigProblem(p.LastError)),
+				NextStep: p.NextStep,
+			})
+		}
+	}
+	if len(locked) == 0 {
+		return
+	}
+	text := fmt.Sprintf("A dispatcher's keyset lacks the key that wrote %s, paused for that: %s", plural(int64(len(locked)), "webhook"), someOf(locked))
+	if len(owners) > 0 {
+		text += " (owned now by " + someOf(owners) + ")"
+	}
+	id := "WEBHOOK"
+	if len(locked) == 1 {
+		id = locked[0]
+	}
+	o.Problems = append(o.Problems, Problem{Problem: text + ".", NextStep: secrets.OtherKeysetStep("the dispatcher", id)})
+}
+
+// someOf names the first ones.
+func someOf(names []string) string {
+	text := strings.Join(names[:min(mostNamed, len(names))], ", ")
+	if more := len(names) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

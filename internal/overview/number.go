@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/secrets"
 )
 
 // view is all there is to say of one number. Whatever concerns a webhook lies in the partitions of its number, so numbers are looked at
@@ -227,6 +228,8 @@ func afterPause(id string, s record.State) string {
 		return "this is no legal webhook id: see who wrote the record"
 	}
 	switch {
+	case s.HasPause(record.PauseConfig) && secrets.OtherKeyset(s.LastError):
+		return secrets.OtherKeysetStep("the dispatcher", id)
 	case s.HasPause(record.PauseConfig):
 		return "mend its configuration, it goes on by itself then: reenvio webhooks update " + id + " --help"
 	case s.HasPause(record.PauseDisabled):

@@ -172,7 +172,7 @@ func TestWhyTheFirstEventIsNotDone(t *testing.T) {
 		holds   []record.Hold
 		want    overview.Reason
 		detail  string
-		problem string
+		problem []string
 	}{
 		{name: "in flight", want: overview.InFlight},
 		{name: "strict head", state: record.State{Head: &record.Head{Attempts: 3, DueAt: far, Source: record.Source{Partition: 0, Offset: 0}}}, want: overview.StrictHead, detail: "3 attempts failed, the next is due 2100-01-01"},
@@ -183,8 +183,8 @@ func TestWhyTheFirstEventIsNotDone(t *testing.T) {
 		{name: "tenant held", holds: []record.Hold{{Scope: record.HoldTenant, Value: "acme", By: "ana"}}, want: overview.Held, detail: "tenant acme, by ana"},
 		{name: "another tenant held", holds: []record.Hold{{Scope: record.HoldTenant, Value: "other"}}, want: overview.InFlight},
 		{name: "host held", holds: []record.Hold{{Scope: record.HoldHost, Value: "hooks.example"}}, want: overview.Held, detail: "host hooks.example"},
-		{name: "all held", holds: []record.Hold{{Scope: record.HoldAll, By: "ana", Reason: "night"}}, want: overview.Held, detail: "all, by ana", problem: "Everything is held by ana (night)"},
-		{name: "configuration", state: paused(record.PauseConfig, record.PauseManual), want: overview.Config},
+		{name: "all held", holds: []record.Hold{{Scope: record.HoldAll, By: "ana", Reason: "night"}}, want: overview.Held, detail: "all, by ana", problem: []string{"Everything is held by ana (night)", "reenvio release --all"}},
+		{name: "configuration", state: paused(record.PauseConfig, record.PauseManual), want: overview.Config, problem: []string{"configuration of the webhook a can't be used", "reenvio webhooks update a"}},
 		{name: "paused", state: paused(record.PauseManual), want: overview.WebhookPaused},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -204,8 +204,8 @@ func TestWhyTheFirstEventIsNotDone(t *testing.T) {
 				if n.IncompleteReason != c.want || !strings.Contains(n.IncompleteDetail, c.detail) {
 					t.Errorf("got %s (%s)", n.IncompleteReason, n.IncompleteDetail)
 				}
-				if c.problem != "" {
-					wantProblem(t, o, c.problem, "reenvio release --all")
+				if c.problem != nil {
+					wantProblem(t, o, c.problem...)
 				} else if !o.OK {
 					t.Errorf("problems: %+v", o.Problems)
 				}

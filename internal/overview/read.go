@@ -215,6 +215,7 @@ func (r *reader) sum(views []*view) *Overview {
 	slices.SortFunc(o.Paused, func(a, b Paused) int {
 		return cmp.Or(b.PausedAt.Compare(a.PausedAt.Time), cmp.Compare(a.Webhook, b.Webhook))
 	})
+	o.unusable()
 	slices.SortFunc(o.Returning, func(a, b Returning) int {
 		return cmp.Or(cmp.Compare(b.Parked, a.Parked), cmp.Compare(a.Webhook, b.Webhook))
 	})

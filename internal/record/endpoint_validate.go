@@ -3,6 +3,7 @@ package record
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -56,7 +57,7 @@ const (
 )
 
 // Validate checks an endpoint in clear against every bound, and says all that is
-// wrong in one line. No sensitive value is part of it.
+// wrong in one line, without whose it is. No sensitive value is part of it.
 func (e *Endpoint) Validate(p Policy) error {
 	var c checks
 	c.fails(ValidWebhookID(e.ID))
@@ -73,7 +74,7 @@ func (e *Endpoint) Validate(p Policy) error {
 	if len(c) == 0 {
 		return nil
 	}
-	return fmt.Errorf("validating endpoint %s: %s", text(e.ID, 64), strings.Join(c, "; "))
+	return errors.New(strings.Join(c, "; "))
 }
 
 // checks collects what is wrong.

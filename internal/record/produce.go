@@ -29,7 +29,7 @@ func NewEventRecord(topic string, partition int32, e Event) (*kgo.Record, error)
 	}
 	if e.Redrive != "" {
 		if !validRedrive(e.Redrive) {
-			return nil, fmt.Errorf("making event record: redrive %q, want run/count", cut(e.Redrive, 64))
+			return nil, fmt.Errorf("redrive %q, want run/count", cut(e.Redrive, 64))
 		}
 		headers.text(headerRedrive, e.Redrive)
 	}
@@ -38,18 +38,18 @@ func NewEventRecord(topic string, partition int32, e Event) (*kgo.Record, error)
 	d, err := FromEvent(r)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("making event record: %w", err)
+		return nil, err
 	case d.IDDerived:
-		return nil, fmt.Errorf("making event record: the event has no id")
+		return nil, errors.New("the event has no id")
 	case e.ID != "" && d.ID != e.ID:
-		return nil, fmt.Errorf("making event record: its id is %s, its envelope says %s", e.ID, d.ID)
+		return nil, fmt.Errorf("its id is %s, its envelope says %s", e.ID, d.ID)
 	}
 	limit := MaxNewEventBytes
 	if e.Redrive != "" {
 		limit = MaxEventBytes
 	}
 	if size := Size(r); size > limit {
-		return nil, fmt.Errorf("making event record: %w: %d bytes with key and headers, the most is %d", ErrTooLarge, size, limit)
+		return nil, fmt.Errorf("%w: %d bytes with key and headers, the most is %d", ErrTooLarge, size, limit)
 	}
 	return r, nil
 }

@@ -63,8 +63,7 @@ type Head struct {
 	Source   Source `json:"source"`
 	Attempts int    `json:"attempts"`
 	DueAt    Time   `json:"due_at,omitzero"`
-	// Key is the hash of its ordering key; empty for a webhook in strict order, and
-	// for events without a key.
+	// Key is the hash of its ordering key; empty for events without one.
 	Key string `json:"key,omitempty"`
 	// Parked says that it lies in the parked topic, where others may lie before it.
 	Parked bool   `json:"parked,omitempty"`
@@ -132,6 +131,15 @@ func (s *State) RemovePause(r PauseReason) bool {
 // ConfigError begins the last error of a webhook whose configuration can't be
 // used. The rest says why.
 const ConfigError = "config: "
+
+// ConfigProblem says why the webhook's configuration can't be used, as far as its
+// last error tells.
+func ConfigProblem(lastError string) string {
+	if why, told := strings.CutPrefix(lastError, ConfigError); told {
+		return why
+	}
+	return "the log of the dispatcher says what is wrong with it"
+}
 
 // SetConfigError notes why the webhook's configuration can't be used; nil takes
 // such a note away. false says that nothing has changed.

@@ -27,14 +27,18 @@ func DefaultConfig() Config {
 	return Config{RequireEncrypted: &require}
 }
 
-const keygenHint = "`reenvio secrets keygen -f FILE` makes one"
+// A second keyset could not read what the first has encrypted.
+const keygenHint = "use the keyset that the dispatchers have; if there is none yet, `reenvio secrets keygen -f FILE` makes one"
+
+// ErrNone says that no keyset is configured. Test with errors.Is.
+var ErrNone = errors.New("no keyset: set secrets.keyset_file (a file) or secrets.keyset (base64 of its JSON)")
 
 // Load reads the keyset. Without one, its error names both keys of the
 // configuration and the command that makes a keyset.
 func Load(cfg Config) (*Keyset, error) {
 	switch {
 	case cfg.KeysetFile == "" && cfg.Keyset == "":
-		return nil, errors.New("no keyset: set secrets.keyset_file (a file) or secrets.keyset (base64 of its JSON); " + keygenHint)
+		return nil, fmt.Errorf("%w; %s", ErrNone, keygenHint)
 	case cfg.KeysetFile != "" && cfg.Keyset != "":
 		return nil, errors.New("both secrets.keyset_file and secrets.keyset are set: leave one of them out")
 	}

@@ -79,7 +79,7 @@ func (k *Keyset) open(webhook, field, value string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrSealed, err)
 	}
 	if !k.ids[id] {
-		return "", fmt.Errorf("%w: its key %d is not in the keyset (secrets.keyset_file, secrets.keyset)", ErrSealed, id)
+		return "", fmt.Errorf("%w: its key %d "+notInKeyset+" (secrets.keyset_file, secrets.keyset)", ErrSealed, id)
 	}
 	clear, err := k.aead.Decrypt(ciphertext, associated(webhook, field))
 	if err != nil {
