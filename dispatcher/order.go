@@ -69,9 +69,6 @@ func (n *number) candidate(now time.Time, w *webhook) *item {
 	if it, ok := w.retries.find(may); ok {
 		return it
 	}
-	if ordering == record.OrderStrict && w.state.HeadCount() > 0 { // which is no first attempt, unless it came back
-		may = func(it *item) bool { return w.state.HeadAt(it.Source) != nil && w.may(it, ordering) }
-	}
 	it, _ := w.queue.find(may)
 	return it
 }

@@ -23,10 +23,6 @@ func (n *number) wait(now time.Time, w *webhook, until time.Time) {
 	}
 	w.state.HoldUntil = record.NotBefore(until)
 	n.log.Info("webhook asked to wait", "webhook", w.id, "until", w.state.HoldUntil.String())
-	n.keepWaiting(now, w)
-}
-
-func (n *number) keepWaiting(now time.Time, w *webhook) {
 	wait := w.state.HoldUntil.Sub(now)
 	if wait > shortWait {
 		n.stopOrGo(now, w, func() { w.waits = true })
