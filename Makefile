@@ -17,9 +17,11 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 FUZZTIME ?= 10s
 # Directories of all Go modules of this repository.
 MODULES = $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.*/*' | sort))
-# The crash tests start and kill processes of their own and take minutes, and the tests with other clients start what Go does not bring along:
-# `make test-crash` and `make test-clients` run them.
-PACKAGES = $(shell $(GO) list ./... | grep -v -e /e2e/crash -e /e2e/clients)
+# The crash tests and the chaos suite start and kill processes of their own and take minutes, and the tests with other clients start what Go does
+# not bring along: `make test-crash`, `make chaos` and `make test-clients` run them.
+PACKAGES = $(shell $(GO) list ./... | grep -v -e /e2e/crash -e /e2e/chaos -e /e2e/clients)
+MINUTES ?= 10
+SEED := $(or $(SEED),$(shell date +%s))
 # A Python with the Kafka client that e2e/clients/requirements.txt names.
 CLIENTS_VENV := .cache/clients-venv
 
@@ -62,6 +64,17 @@ test-kafka: kafka-tools ## the end-to-end tests on three Apache Kafka brokers (n
 test-crash: kafka-tools ## dispatchers killed at random moments, on the embedded broker and on Apache Kafka
 	REENVIO_TEST_KAFKA=fake $(GO) test -count=1 -timeout 6m ./e2e/crash/...
 	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 6m ./e2e/crash/...
+
+# A run that fails names its seed, and keeps the dispatchers' logs.
+.PHONY: chaos
+chaos: kafka-tools ## random faults for MINUTES (default 10) on Apache Kafka, drawn from SEED (default: another each time)
+	@rm -rf .cache/chaos; mkdir -p .cache/chaos
+	REENVIO_TEST_MINUTES=$(MINUTES) REENVIO_TEST_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 -artifacts -outputdir $(CURDIR)/.cache/chaos ./e2e/chaos || { \
+	  echo "make chaos: failed; again: make chaos MINUTES=$(MINUTES) SEED=$(SEED); logs: .cache/chaos" >&2; exit 1; }
+
+.PHONY: mutants
+mutants: ## break each promise in the code, and see that a test notices (MUTANT=name for some)
+	$(GO) run ./e2e/mutants -only '$(MUTANT)'
 
 .PHONY: test-clients
 test-clients: $(CLIENTS_VENV)/ready ## events from kcat, Python and Java, on the embedded broker and on Apache Kafka

@@ -90,6 +90,7 @@ func TestPauseInTraffic(t *testing.T) {
 			}
 			w.command("busy", action)
 		}
+		w.send("busy", 8*25, 100) // behind what is parked, which returns meanwhile
 		w.finish()
 	})
 }

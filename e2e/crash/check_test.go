@@ -6,111 +6,70 @@ import (
 	"slices"
 	"time"
 
-	"github.com/reenvio/reenvio/dispatcher"
 	"github.com/reenvio/reenvio/e2e/history"
+	"github.com/reenvio/reenvio/e2e/procs"
 	"github.com/reenvio/reenvio/internal/kafkatest"
 )
-
-// slack is how far the receiver's clock and a dispatcher's may be apart: they are
-// one clock, but two processes on a busy machine look at it one after the other.
-const slack = 250 * time.Millisecond
-
-// crash is one process that was killed. It may have begun requests until it was
-// gone.
-type crash struct {
-	history.Incident
-	started time.Time // the process
-}
-
-func (w *world) crashed(p *process, from, to time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.crashes = append(w.crashes, crash{history.Incident{Kind: "crash", Instance: p.instance, From: from, To: to}, p.started})
-}
-
-// uncommitted is how old the outcomes can have been that a crash has cost: the
-// dispatcher's max_uncommitted, or more where a cycle took longer than that, on a
-// machine with more to do than it can. What a dispatcher has committed last tells.
-func (w *world) uncommitted(attempts []history.Attempt) time.Duration {
-	oldest := dispatcher.Defaults().MaxUncommitted
-	for _, c := range w.crashes {
-		last := c.started
-		for _, a := range attempts {
-			if ended := a.Started.Add(a.Duration); a.Dispatcher == c.Instance && a.Started.Before(c.From) && ended.After(last) {
-				last = ended
-			}
-		}
-		oldest = max(oldest, c.From.Sub(last))
-	}
-	return oldest
-}
 
 // finish waits until every event is finished, stops the dispatchers and proves the
 // history. The webhooks named stay paused: theirs may be parked.
 func (w *world) finish(paused ...string) {
-	w.t.Helper()
+	w.T.Helper()
 	w.awaitFinished(paused)
-	for _, p := range w.processes {
-		if !p.isWanted() {
-			p.stop()
+	for _, p := range w.Processes() {
+		if !p.Wanted() {
+			p.Stop()
 		}
 	}
-	topics, err := history.Collect(w.ctx, w.client, w.topo, w.group)
-	w.must(err, "collecting the history")
-	requests := w.receiver.Requests()
+	topics, err := history.Collect(w.Ctx, w.Client, w.Topo, w.Group)
+	w.Must(err, "collecting the history")
+	requests := w.Receiver.Requests()
 	for _, q := range requests {
 		if q.Signature != nil {
-			w.t.Errorf("the request for %q at %s has a wrong signature: %v", q.EventID, q.Start, q.Signature)
+			w.T.Errorf("the request for %q at %s has a wrong signature: %v", q.EventID, q.Start, q.Signature)
 		}
 	}
-	h := history.History{
-		Sent: w.sent, Requests: history.Received(requests), Topics: topics,
-		Rules: w.rules, Final: true, Slack: slack, Uncommitted: w.uncommitted(topics.Attempts),
-	}
-	for _, c := range w.crashes {
-		h.Incidents = append(h.Incidents, c.Incident)
+	h := history.History{Sent: w.Sent(), Requests: history.Received(requests), Topics: topics, Rules: w.Rules, Final: true, Slack: procs.Slack}
+	crashes := w.Crashes()
+	var oldest time.Duration
+	for _, c := range crashes {
+		for _, i := range c.Explain(topics.Attempts) {
+			h.Incidents = append(h.Incidents, i)
+			oldest = max(oldest, i.Uncommitted)
+		}
 	}
 	report := history.Check(h)
-	w.t.Log(report)
-	if len(w.crashes) > 0 {
-		w.t.Logf("%s; outcomes not committed at a kill were at most %s old", repeated(requests, w.crashes), h.Uncommitted.Round(time.Millisecond))
+	w.T.Log(report)
+	if len(crashes) > 0 {
+		w.T.Logf("%s; outcomes not committed at a kill were at most %s old", repeated(requests, crashes), oldest.Round(time.Millisecond))
 	}
 	if err := report.Err(); err != nil {
-		w.t.Fatal(err)
+		w.T.Fatal(err)
 	}
 }
 
 func (w *world) awaitFinished(paused []string) {
-	w.t.Helper()
-	left := map[string]int{}
-	err := w.attempts.await(w.ctx, func() bool {
-		clear(left)
-		for webhook, n := range w.next {
-			if n -= w.attempts.finished[webhook]; n > 0 && !slices.Contains(paused, webhook) {
-				left[webhook] = n
-			}
+	w.T.Helper()
+	var left map[string]int
+	err := w.Attempts.Await(w.Ctx, func() bool {
+		left = w.Unfinished()
+		for _, webhook := range paused {
+			delete(left, webhook)
 		}
 		return len(left) == 0
 	})
-	w.must(err, fmt.Sprintf("waiting for every event to be finished, left of each webhook: %v", left))
+	w.Must(err, fmt.Sprintf("waiting for every event to be finished, left of each webhook: %v", left))
 	for _, webhook := range paused {
-		w.until("waiting for the events of "+webhook+" to be parked", func() (bool, error) {
-			s, ok, err := w.control.GetState(w.ctx, webhook)
-			return ok && s.Parked != nil && int(s.Parked.Count) == w.next[webhook]-w.attempts.count(webhook), err
+		w.Until("waiting for the events of "+webhook+" to be parked", func() (bool, error) {
+			s, ok, err := w.Control.GetState(w.Ctx, webhook)
+			return ok && s.Parked != nil && int(s.Parked.Count) == w.Unfinished()[webhook], err
 		})
 	}
 }
 
-// count is how many events of a webhook are finished.
-func (a *attempts) count(webhook string) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.finished[webhook]
-}
-
 // repeated tells how many requests each crash had made again: those with a number
 // that came before, and that came between it and the next one.
-func repeated(requests []kafkatest.Request, crashes []crash) string {
+func repeated(requests []kafkatest.Request, crashes []procs.Crash) string {
 	type key struct {
 		webhook, id string
 		attempt     int
@@ -120,7 +79,7 @@ func repeated(requests []kafkatest.Request, crashes []crash) string {
 		k := key{q.Webhook, q.EventID, q.Attempt}
 		if seen[k] {
 			// The one before the first that is later; a repeat before all of them is the checker's to find.
-			i, _ := slices.BinarySearchFunc(crashes, q.Start, func(c crash, at time.Time) int { return c.From.Compare(at) })
+			i, _ := slices.BinarySearchFunc(crashes, q.Start, func(c procs.Crash, at time.Time) int { return c.From.Compare(at) })
 			of[max(0, i-1)]++
 		}
 		seen[k] = true

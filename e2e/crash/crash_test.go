@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/reenvio/reenvio/e2e/procs"
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
 )
@@ -27,17 +28,17 @@ func TestCrash(t *testing.T) {
 	var webhooks []string
 	for i := range healthy {
 		webhooks = append(webhooks, fmt.Sprintf("w%d", i))
-		w.webhook(webhooks[i], neverPauses)
+		w.Webhook(webhooks[i], procs.NeverPauses)
 	}
 	down := []string{"down-0", "down-1", "down-2"} // paused after ten failures
 	doomed := []string{"doomed-0", "doomed-1", "doomed-2"}
 	for _, id := range down {
-		w.receiver.Answer(id, kafkatest.Always(http.StatusInternalServerError))
-		w.webhook(id, func(*record.Endpoint) {})
+		w.Receiver.Answer(id, kafkatest.Always(http.StatusInternalServerError))
+		w.Webhook(id, func(*record.Endpoint) {})
 	}
 	for _, id := range doomed {
-		w.receiver.Answer(id, kafkatest.Always(http.StatusBadGateway))
-		w.webhook(id, func(e *record.Endpoint) { neverPauses(e); e.MaxAttempts = 2 })
+		w.Receiver.Answer(id, kafkatest.Always(http.StatusBadGateway))
+		w.Webhook(id, func(e *record.Endpoint) { procs.NeverPauses(e); e.MaxAttempts = 2 })
 	}
 	webhooks = append(append(webhooks, down...), doomed...)
 
@@ -46,12 +47,12 @@ func TestCrash(t *testing.T) {
 		share := webhooks[i*len(webhooks)/producers : (i+1)*len(webhooks)/producers]
 		producing.Go(func() { w.produce(share, perHook, plan.length()) })
 	}
-	running := map[string]*process{"a": w.start("a"), "b": w.start("b")}
+	running := map[string]*procs.Process{"a": w.Start("a"), "b": w.Start("b")}
 	for i, k := range plan {
-		w.pause(k.after)
+		w.Pause(k.after)
 		k.kill(w, running[k.instance])
-		w.pause(k.down)
-		running[k.instance] = w.start(k.instance)
+		w.Pause(k.down)
+		running[k.instance] = w.Start(k.instance)
 		if i == len(plan)/2 {
 			producing.Go(func() { w.heal(down[:2]) })
 		}
@@ -81,12 +82,12 @@ type kill struct {
 // kill ends the process at once, or at the next end of a transaction of its. A
 // transaction takes tens of milliseconds on Apache Kafka, and random moments meet
 // one often enough; on the embedded broker it takes one, and they never would.
-func (k kill) kill(w *world, p *process) {
-	if k.inside && w.cluster.Fake != nil {
+func (k kill) kill(w *world, p *procs.Process) {
+	if k.inside && w.Cluster.Fake != nil {
 		w.killInside(p)
 		return
 	}
-	p.kill()
+	p.Kill()
 }
 
 type plan []kill
@@ -144,11 +145,11 @@ func (w *world) produce(webhooks []string, each int, over time.Duration) {
 	for i := range each {
 		select {
 		case <-time.After(time.Until(began.Add(over * time.Duration(i) / time.Duration(each)))):
-		case <-w.ctx.Done():
+		case <-w.Ctx.Done():
 			return
 		}
-		if err := w.send(webhooks...); err != nil {
-			w.fail(err)
+		if err := w.Send(webhooks...); err != nil {
+			w.Fail(err)
 			return
 		}
 	}
@@ -157,10 +158,10 @@ func (w *world) produce(webhooks []string, each int, over time.Duration) {
 // heal mends endpoints whose webhooks have been paused, and has them resumed.
 func (w *world) heal(webhooks []string) {
 	for _, id := range webhooks {
-		w.receiver.Answer(id, failSome)
-		result, err := w.control.Do(w.ctx, record.Command{Webhook: id, Action: record.ActionResume, By: "test"})
+		w.Receiver.Answer(id, failSome)
+		result, err := w.Control.Do(w.Ctx, record.Command{Webhook: id, Action: record.ActionResume, By: "test"})
 		if err != nil || result.Result != record.ResultDone {
-			w.fail(fmt.Errorf("resuming %s: %s %w", id, result.Result, err))
+			w.Fail(fmt.Errorf("resuming %s: %s %w", id, result.Result, err))
 			return
 		}
 	}

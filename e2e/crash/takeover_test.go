@@ -11,16 +11,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/reenvio/reenvio/e2e/procs"
 )
 
 // TestTakeover: the numbers of a dispatcher that died for good are delivered on by
 // another within 15 s.
 func TestTakeover(t *testing.T) {
 	t.Run("between transactions", func(t *testing.T) {
-		takeover(t, func(_ *world, p *process) time.Time { return p.kill() })
+		takeover(t, func(_ *world, p *procs.Process) time.Time { return p.Kill() })
 	})
 	t.Run("inside a transaction", func(t *testing.T) {
-		takeover(t, func(w *world, p *process) time.Time {
+		takeover(t, func(w *world, p *procs.Process) time.Time {
 			killed := w.killInside(p)
 			if !w.holdsOffsets(p) {
 				t.Fatal("the dead dispatcher's transaction does not hold its offsets")
@@ -30,21 +32,21 @@ func TestTakeover(t *testing.T) {
 	})
 }
 
-func takeover(t *testing.T, kill func(*world, *process) time.Time) {
+func takeover(t *testing.T, kill func(*world, *procs.Process) time.Time) {
 	const bound = 15 * time.Second
 	t.Parallel() // most of it is waiting for a session to end
 	w := newWorld(t, 6, failSome)
-	webhooks := w.webhookOfEach()
-	a := w.start("a")
-	w.start("b")
-	before := w.membership("a", "b")
-	stop := w.stream(100*time.Millisecond, webhooks)
+	webhooks := w.WebhookOfEach()
+	a := w.Start("a")
+	w.Start("b")
+	before := w.Membership("a", "b")
+	stop := w.Stream(100*time.Millisecond, webhooks)
 	defer stop()
 	w.delivering(before, time.Time{})
 	killed := kill(w, a)
 	var took []time.Duration
-	for p, at := range w.first("b", killed, before.members["a"].numbers) {
-		if !slices.Contains(before.members["a"].numbers, p) {
+	for p, at := range w.first("b", killed, before.Members["a"].Numbers) {
+		if !slices.Contains(before.Members["a"].Numbers, p) {
 			continue
 		}
 		took = append(took, at.Sub(killed))
@@ -60,25 +62,25 @@ func takeover(t *testing.T, kill func(*world, *process) time.Time) {
 
 // killInside kills a dispatcher whose transaction is open and has offsets in it:
 // all that is missing is its end.
-func (w *world) killInside(p *process) time.Time {
-	w.t.Helper()
-	if w.cluster.Fake == nil {
+func (w *world) killInside(p *procs.Process) time.Time {
+	w.T.Helper()
+	if w.Cluster.Fake == nil {
 		return w.stopInside(p)
 	}
 	killed := make(chan time.Time)
-	w.cluster.Fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
-		if end := r.(*kmsg.EndTxnRequest); end.TransactionalID != w.transactionalID(p.instance) || !end.Commit {
+	w.Cluster.Fake.ControlKey(int16(kmsg.EndTxn), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		if end := r.(*kmsg.EndTxnRequest); end.TransactionalID != w.TransactionalID(p.Instance) || !end.Commit {
 			return nil, nil, false
 		}
-		at := p.kill()
+		at := p.Kill()
 		go func() { killed <- at }()
 		return nil, errors.New("it is dead"), true // the request has never arrived
 	})
 	select {
 	case at := <-killed:
 		return at
-	case <-w.ctx.Done():
-		w.must(w.ctx.Err(), "waiting for the end of a transaction")
+	case <-w.Ctx.Done():
+		w.Must(w.Ctx.Err(), "waiting for the end of a transaction")
 		return time.Time{}
 	}
 }
@@ -87,36 +89,34 @@ func (w *world) killInside(p *process) time.Time {
 // again and again, until it is found between the answer to its TxnOffsetCommit and
 // its EndTxn. What was on its way to the broker arrives all the same, so it is
 // looked at twice before it dies.
-func (w *world) stopInside(p *process) time.Time {
-	w.t.Helper()
+func (w *world) stopInside(p *procs.Process) time.Time {
+	w.T.Helper()
 	for {
-		w.must(p.signal(syscall.SIGSTOP), "stopping a process")
+		w.Must(p.Signal(syscall.SIGSTOP), "stopping a process")
 		if w.holdsOffsets(p) {
-			w.pause(200 * time.Millisecond)
+			w.Pause(200 * time.Millisecond)
 			if w.holdsOffsets(p) {
-				return p.kill()
+				return p.Kill()
 			}
 		}
-		w.must(p.signal(syscall.SIGCONT), "letting a process go on")
-		w.pause(rand.N(100 * time.Millisecond))
+		w.Must(p.Signal(syscall.SIGCONT), "letting a process go on")
+		w.Pause(rand.N(100 * time.Millisecond))
 	}
 }
 
-func (w *world) transactionalID(instance string) string { return w.group + "-" + instance }
-
 // holdsOffsets: whether a transaction of p is open, and a consumer that asks for
 // the group's offsets is told to wait for it.
-func (w *world) holdsOffsets(p *process) bool {
-	w.t.Helper()
-	adm := kadm.NewClient(w.client)
-	id := w.transactionalID(p.instance)
-	described, err := adm.DescribeTransactions(w.ctx, id)
-	w.must(err, "describing a transaction")
+func (w *world) holdsOffsets(p *procs.Process) bool {
+	w.T.Helper()
+	adm := kadm.NewClient(w.Client)
+	id := w.TransactionalID(p.Instance)
+	described, err := adm.DescribeTransactions(w.Ctx, id)
+	w.Must(err, "describing a transaction")
 	if described[id].State != "Ongoing" {
 		return false
 	}
-	offsets, err := adm.FetchOffsets(kadm.RequireStable(w.ctx), w.group)
-	w.must(err, "fetching offsets")
+	offsets, err := adm.FetchOffsets(kadm.RequireStable(w.Ctx), w.Group)
+	w.Must(err, "fetching offsets")
 	held := false
 	offsets.Each(func(o kadm.OffsetResponse) { held = held || errors.Is(o.Err, kerr.UnstableOffsetCommit) })
 	return held

@@ -31,6 +31,7 @@ type checker struct {
 	names    []string // of the webhooks, in the order in which they appear
 	// newestState is when the last record of the state topic was written.
 	newestState time.Time
+	explains    map[*Incident]int // how many requests
 	report      Report
 }
 
@@ -90,8 +91,8 @@ type request struct {
 func newChecker(h *History) *checker {
 	c := &checker{
 		History: h,
-		chains:  map[record.Source]*chain{}, webhooks: map[string]*webhook{},
-		report: Report{Events: map[string]int{}, Requests: len(h.Requests)},
+		chains:  map[record.Source]*chain{}, webhooks: map[string]*webhook{}, explains: map[*Incident]int{},
+		report: Report{Events: map[string]int{}, Explained: map[string]int{}, Requests: len(h.Requests)},
 	}
 	for _, e := range h.Topics.Events {
 		ch := &chain{event: e}

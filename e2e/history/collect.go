@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,7 +19,7 @@ import (
 // Topics are read one after the other: stop the dispatchers first, or let them
 // finish everything, else the topics are those of different moments.
 func Collect(ctx context.Context, cl *kgo.Client, topo *topology.Topology, group string) (Topics, error) {
-	t := Topics{Committed: map[Partition]int64{}}
+	t := Topics{Committed: map[Partition]int64{}, Deleted: map[string]time.Time{}}
 	adm := kadm.NewClient(cl)
 	drained, err := topology.Drained(ctx, adm, topo)
 	if err != nil {
@@ -36,6 +37,7 @@ func Collect(ctx context.Context, cl *kgo.Client, topo *topology.Topology, group
 		{topo.Attempts(), t.addAttempt},
 		{topo.State(), t.addState},
 		{topo.Commands(), t.addAct},
+		{topo.Endpoints(), t.addDeleted},
 	}
 	for _, topic := range append(topo.Retries(), drained...) {
 		sources = append(sources, source{topic, waiting})
@@ -140,6 +142,16 @@ func (t *Topics) addState(r *kgo.Record) error {
 		s.Reasons, s.Streak, s.Parked, s.Held = state.PauseReasons, state.ConsecutiveFailures, state.Parked, state.Hold != nil
 	}
 	t.States = append(t.States, s)
+	return nil
+}
+
+// addDeleted keeps when the last record of a webhook's configuration was written, where
+// that is its end.
+func (t *Topics) addDeleted(r *kgo.Record) error {
+	delete(t.Deleted, string(r.Key))
+	if r.Value == nil {
+		t.Deleted[string(r.Key)] = r.Timestamp
+	}
 	return nil
 }
 

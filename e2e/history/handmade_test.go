@@ -232,16 +232,26 @@ func TestIncidentsExplainWhatTheyCan(t *testing.T) {
 		start, end time.Duration // from the crash
 		going      bool          // it never ended
 		fine       bool
+		incident   history.Incident // what it says of itself
 	}{
-		{"in flight", -time.Minute, time.Second, false, true},
-		{"never ended", -time.Minute, 0, true, true},
-		{"just before", -3 * time.Second, -2 * time.Second, false, true},
-		{"long before", -4 * time.Second, -2*time.Second - 1, false, false},
-		{"after", 1, time.Second, false, false},
+		{"in flight", -time.Minute, time.Second, false, true, history.Incident{}},
+		{"never ended", -time.Minute, 0, true, true, history.Incident{}},
+		{"just before", -3 * time.Second, -2 * time.Second, false, true, history.Incident{}},
+		{"long before", -4 * time.Second, -2*time.Second - 1, false, false, history.Incident{}},
+		{"after", 1, time.Second, false, false, history.Incident{}},
+		{"of one of its numbers", -time.Minute, time.Second, false, true, history.Incident{Numbers: []int32{3, 0}}},
+		{"of another number", -time.Minute, time.Second, false, false, history.Incident{Numbers: []int32{1}}},
+		{"not committed for long", -time.Minute, -20 * time.Second, false, true, history.Incident{Uncommitted: 20 * time.Second}},
+		{"for longer than it says", -time.Minute, -20*time.Second - 1, false, false, history.Incident{Uncommitted: 20 * time.Second}},
+		{"committed since", -3 * time.Second, -2 * time.Second, false, false, history.Incident{Uncommitted: time.Millisecond}},
+		{"begun when it goes on", 0, time.Second, false, true, history.Incident{Resumed: true}},
+		{"begun before it goes on", -1, time.Second, false, false, history.Incident{Resumed: true}},
+		{"begun long after it goes on", 1, time.Second, false, false, history.Incident{Resumed: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := handmade()
-			h.Incidents = []history.Incident{{Kind: "crash", Instance: "d1", From: crash, To: crash}}
+			c.incident.Kind, c.incident.From, c.incident.To = "crash", crash, crash
+			h.Incidents = []history.Incident{c.incident}
 			again := *request(t, &h, "e1", 1)
 			again.Start, again.End = crash.Add(c.start), crash.Add(c.end)
 			if c.going {
@@ -249,10 +259,29 @@ func TestIncidentsExplainWhatTheyCan(t *testing.T) {
 			}
 			h.Requests = append(h.Requests, again)
 			report := history.Check(h)
-			if fine := report.Err() == nil; fine != c.fine || c.fine != (report.Extra == 1) {
-				t.Fatalf("want fine %v, got %v and %d extra", c.fine, report.Err(), report.Extra)
+			if fine := report.Err() == nil; fine != c.fine || c.fine != (report.Extra == 1) || c.fine != (report.Explained["crash"] == 1) {
+				t.Fatalf("want fine %v, got %v and %d extra, explained by %v", c.fine, report.Err(), report.Extra, report.Explained)
 			}
 		})
+	}
+}
+
+// TestIncidentExplainsNoMoreThanItCan: one that is good for a single request does not
+// excuse a second.
+func TestIncidentExplainsNoMoreThanItCan(t *testing.T) {
+	for extra, fine := range map[int]bool{1: true, 2: false} {
+		h := handmade()
+		again := *request(t, &h, "e1", 1)
+		again.Start = again.Start.Add(time.Hour)
+		again.End = again.Start.Add(time.Second)
+		h.Incidents = []history.Incident{{Kind: "stop", Instance: "d1", From: again.Start, To: again.Start, Resumed: true, Most: 1}}
+		for range extra {
+			h.Requests = append(h.Requests, again)
+		}
+		broken := slices.ContainsFunc(history.Check(h).Violations, func(v history.Violation) bool { return v.Promise == history.Repeats })
+		if broken == fine {
+			t.Errorf("%d extra requests: want fine %v, got %v", extra, fine, history.Check(h).Err())
+		}
 	}
 }
 
@@ -370,6 +399,31 @@ func TestResumeCrossesAnAttempt(t *testing.T) {
 		h.Topics.States[len(h.Topics.States)-1].Streak = streak
 		if err := history.Check(h).Err(); (err == nil) != fine {
 			t.Errorf("streak %d: want fine %v, got %v", streak, fine, err)
+		}
+	}
+}
+
+// TestDeletedEndsTheStreak: what fails after a webhook was deleted is nobody's streak;
+// what failed before is.
+func TestDeletedEndsTheStreak(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		from func(*history.Attempt) time.Time
+		fine bool
+	}{
+		{"before it pauses", func(a *history.Attempt) time.Time { return ended(a).Add(-1) }, true},
+		{"after it has paused", func(a *history.Attempt) time.Time { return ended(a).Add(time.Minute) }, false},
+	} {
+		h := handmade()
+		second := attempt(t, &h, "p2", 1)
+		// The pause at the second failure is written nowhere.
+		h.Topics.States = slices.DeleteFunc(h.Topics.States, func(s history.State) bool { return s.Webhook == "p" && len(s.Reasons) > 0 })
+		h.Topics.Deleted = map[string]time.Time{"p": c.from(second)}
+		broken := slices.ContainsFunc(history.Check(h).Violations, func(v history.Violation) bool {
+			return v.Promise == history.Pauses && strings.Contains(v.Text, "no state says that it paused")
+		})
+		if broken == c.fine {
+			t.Errorf("%s: want fine %v, got %v", c.name, c.fine, history.Check(h).Err())
 		}
 	}
 }

@@ -39,7 +39,7 @@ type History struct {
 	// apart; 0 inside a synctest bubble.
 	Slack time.Duration
 	// Uncommitted is how old an outcome may be that was not committed when an
-	// incident began; 0 means 2 s, the dispatcher's default max_uncommitted.
+	// incident began, where that does not say it itself; 0 means 2 s, the dispatcher's default max_uncommitted.
 	Uncommitted time.Duration
 }
 
@@ -70,6 +70,16 @@ type Incident struct {
 	// From is when it began; To is when the last request begun before it had
 	// ended or been cancelled (From for a crash).
 	From, To time.Time
+	// Numbers are those that it concerns; nil is all of them.
+	Numbers []int32
+	// Uncommitted is how old an outcome that it took away may have been; 0 is the
+	// History's.
+	Uncommitted time.Duration
+	// Resumed is for a process that was stopped and goes on: it sends what it was
+	// just about to send. Only a request that begins within the incident is of it.
+	Resumed bool
+	// Most is how many requests it can explain; 0 is any number.
+	Most int
 }
 
 // Rules are what a webhook's configuration asks for. The zero value is the

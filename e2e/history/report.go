@@ -50,6 +50,8 @@ type Report struct {
 	// Requests is how many there were; Extra is how many of them were repeated,
 	// with an incident to explain them.
 	Requests, Extra int
+	// Explained counts the repeated ones by the kind of their incident.
+	Explained map[string]int
 	// Lateness is how long after their due times the retries started.
 	Lateness Distribution
 }

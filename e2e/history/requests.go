@@ -1,6 +1,7 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
@@ -136,28 +137,46 @@ func (c *checker) checkRepeat(w *webhook, id string, q *request, chains []*chain
 		}
 		most = max(most, n)
 	}
+	incident := c.explained(q)
 	switch {
 	case q.Attempt < 1 || q.Attempt > most:
 		c.broken(OneChain, w.id, id, "the request at %s carries attempt number %d, which the log allows up to %d", clock(q.Start), q.Attempt, most)
-	case !c.explained(q):
+	case incident == nil:
 		c.broken(Repeats, w.id, id, "the request at %s, attempt %d, is not in the log, and no incident explains it", clock(q.Start), q.Attempt)
+	case incident.Most > 0 && c.explains[incident] == incident.Most:
+		c.broken(Repeats, w.id, id, "the request at %s, attempt %d, is not in the log, and the %s of %s at %s explains %d others already",
+			clock(q.Start), q.Attempt, incident.Kind, incident.Instance, clock(incident.From), incident.Most)
 	default:
 		c.report.Extra++
+		c.report.Explained[incident.Kind]++
+		c.explains[incident]++
 	}
 }
 
-// explained: it was in flight during an incident, or had ended so shortly before
-// that its outcome may not have been committed.
-func (c *checker) explained(q *request) bool {
-	for _, i := range c.Incidents {
-		if q.Start.After(i.To.Add(c.Slack)) {
+// explained is the incident that explains a request: it was in flight then, or had
+// ended so shortly before that its outcome may not have been committed. Nil: none.
+func (c *checker) explained(q *request) *Incident {
+	number := c.webhook(q.Webhook).number()
+	for n := range c.Incidents {
+		i := &c.Incidents[n]
+		if i.Numbers != nil && !slices.Contains(i.Numbers, number) || q.Start.After(i.To.Add(c.Slack)) {
 			continue
 		}
-		if q.End.IsZero() || !q.End.Before(i.From.Add(-c.uncommitted()-c.Slack)) {
-			return true
+		if i.Resumed {
+			if !q.Start.Before(i.From.Add(-c.Slack)) {
+				return i
+			}
+			continue
+		}
+		uncommitted := i.Uncommitted
+		if uncommitted == 0 {
+			uncommitted = c.uncommitted()
+		}
+		if q.End.IsZero() || !q.End.Before(i.From.Add(-uncommitted-c.Slack)) {
+			return i
 		}
 	}
-	return false
+	return nil
 }
 
 // checkOrder: the first requests of a webhook's events arrive in the order of
@@ -200,7 +219,7 @@ func (c *checker) checkOverlap() {
 		}
 		var before *request
 		for _, q := range w.requests {
-			if before != nil && q.Start.Before(before.End) && !c.explained(q) && !c.explained(before) {
+			if before != nil && q.Start.Before(before.End) && c.explained(q) == nil && c.explained(before) == nil {
 				c.broken(Policy, w.id, q.ID, "its request at %s arrived while one for %q was in flight until %s", clock(q.Start), before.ID, clock(before.End))
 			}
 			if q.Status > 0 && (before == nil || q.End.After(before.End)) {

@@ -24,7 +24,10 @@ type pause struct {
 // fold counts as the owner does: over all attempts of the webhook, in the order
 // of the log, retries included; a success and a lift begin anew.
 func (c *checker) fold(w *webhook) []streak {
-	log := slices.DeleteFunc(slices.Clone(w.attempts), func(a Attempt) bool { return a.Number == 0 })
+	deleted, gone := c.Topics.Deleted[w.id]
+	log := slices.DeleteFunc(slices.Clone(w.attempts), func(a Attempt) bool {
+		return a.Number == 0 || gone && a.ended().After(deleted)
+	})
 	var now streak
 	all := []streak{now}
 	var open []crossing
@@ -83,13 +86,19 @@ func (c *checker) cross(l lift, log []Attempt, first int) crossing {
 
 // checkStreaks: as many failures in a row as the policy says pause the webhook,
 // never more and never fewer, and the state topic counts as the log does.
+//
+// Of a webhook that was deleted, what came before that counts: its owner hears of it
+// later, and then it is nobody's streak any more.
 func (c *checker) checkStreaks() {
 	c.each(func(w *webhook) {
+		_, deleted := c.Topics.Deleted[w.id]
 		streaks := c.fold(w)
 		if limit := w.rules.AutoPauseAfter; limit > 0 {
 			c.findPauses(w, streaks, limit)
 		}
-		c.checkStates(w, streaks)
+		if !deleted {
+			c.checkStates(w, streaks)
+		}
 	})
 }
 

@@ -15,6 +15,8 @@ type Topics struct {
 	States   []State
 	Numbers  []Number // the numbers' own facts
 	Acts     []Act    // commands and their results
+	// Deleted is when each webhook that is gone was deleted.
+	Deleted map[string]time.Time
 	// Committed is the offset below which the dispatchers' group has finished all
 	// that is in a partition. A partition that is absent has no commit.
 	Committed map[Partition]int64

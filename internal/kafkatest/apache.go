@@ -181,11 +181,13 @@ func (a *apache) kill(i int) error { return a.nodes[i].kill() }
 
 func (a *apache) terminate(ctx context.Context, i int) error { return a.nodes[i].terminate(ctx) }
 
-func (a *apache) start(ctx context.Context, i int) error {
+func (a *apache) start(ctx context.Context, which ...int) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := a.nodes[i].start(); err != nil {
-		return err
+	for _, i := range which {
+		if err := a.nodes[i].start(); err != nil {
+			return err
+		}
 	}
 	return a.awaitHealthy(ctx)
 }

@@ -47,7 +47,7 @@ type Cluster struct {
 // brokers stops and starts single brokers, by their place in Cluster.Brokers.
 type brokers interface {
 	kill(i int) error
-	start(ctx context.Context, i int) error
+	start(ctx context.Context, i ...int) error
 	// terminate is a clean stop: leadership moves first, where the broker can.
 	terminate(ctx context.Context, i int) error
 }
@@ -114,9 +114,18 @@ func (c *Cluster) KillBroker(t testing.TB, i int) {
 // address, and returns when it serves.
 func (c *Cluster) StartBroker(t testing.TB, i int) {
 	t.Helper()
-	c.broker(t, i)
-	if err := c.control.start(t.Context(), i); err != nil {
-		t.Fatalf("starting broker %d: %v", i, err)
+	c.StartBrokers(t, i)
+}
+
+// StartBrokers does so for several at once: of brokers that are all down, one alone
+// has no quorum and can't serve.
+func (c *Cluster) StartBrokers(t testing.TB, which ...int) {
+	t.Helper()
+	for _, i := range which {
+		c.broker(t, i)
+	}
+	if err := c.control.start(t.Context(), which...); err != nil {
+		t.Fatalf("starting brokers %v: %v", which, err)
 	}
 }
 

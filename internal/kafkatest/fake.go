@@ -81,7 +81,17 @@ func (f *fakeBrokers) kill(i int) error {
 
 func (f *fakeBrokers) terminate(_ context.Context, i int) error { return f.kill(i) }
 
-func (f *fakeBrokers) start(_ context.Context, i int) error {
+func (f *fakeBrokers) start(_ context.Context, which ...int) error {
+	for _, i := range which {
+		if err := f.add(i); err != nil {
+			return err
+		}
+	}
+	f.cluster.RehashCoordinators()
+	return nil
+}
+
+func (f *fakeBrokers) add(i int) error {
 	_, port, err := net.SplitHostPort(f.addrs[i])
 	if err != nil {
 		return err
@@ -93,7 +103,6 @@ func (f *fakeBrokers) start(_ context.Context, i int) error {
 	if _, _, err := f.cluster.AddNode(int32(i), n); err != nil {
 		return fmt.Errorf("adding node %d at its old port %d: %w", i, n, err)
 	}
-	f.cluster.RehashCoordinators()
 	return nil
 }
 

@@ -1,0 +1,9 @@
+package chaos_test
+
+import (
+	"testing"
+
+	"github.com/reenvio/reenvio/e2e/procs"
+)
+
+func TestMain(m *testing.M) { procs.Main(m) }

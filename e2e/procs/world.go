@@ -1,0 +1,230 @@
+package procs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/reenvio/reenvio/e2e/history"
+	"github.com/reenvio/reenvio/internal/control"
+	"github.com/reenvio/reenvio/internal/kafka"
+	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
+	"github.com/reenvio/reenvio/internal/secrets"
+	"github.com/reenvio/reenvio/internal/signing"
+	"github.com/reenvio/reenvio/internal/topology"
+)
+
+// World is one pipeline: topics of its own on a cluster, a receiver, dispatcher
+// processes, and all that is needed to prove its history.
+type World struct {
+	T        *testing.T
+	Ctx      context.Context // ends with a cause when the test can't go on
+	Fail     context.CancelCauseFunc
+	Cluster  *kafkatest.Cluster
+	Topo     *topology.Topology
+	Group    string
+	Control  *control.Control
+	Client   *kgo.Client
+	Receiver *kafkatest.Receiver
+	Attempts *Attempts
+	Rules    map[string]history.Rules
+	// OnEnd is told when a process ends by itself, and how.
+	OnEnd func(p *Process, how string)
+
+	dir        string
+	keysetFile string
+
+	mu        sync.Mutex
+	lives     int
+	processes []*Process
+	sent      []history.Sent
+	next      map[string]int // of the events of a webhook
+	crashes   []Crash
+}
+
+// New makes a pipeline, without a dispatcher. limit ends a test that waits for what
+// does not come.
+func New(t *testing.T, cluster *kafkatest.Cluster, numbers int32, script kafkatest.Script, limit time.Duration) *World {
+	t.Helper()
+	w := &World{T: t, Cluster: cluster, dir: t.ArtifactDir(), next: map[string]int{}, Rules: map[string]history.Rules{}}
+	ctx, stop := context.WithTimeoutCause(t.Context(), limit, errors.New("it took longer than the test's limit"))
+	t.Cleanup(stop)
+	w.Ctx, w.Fail = context.WithCancelCause(ctx)
+	w.OnEnd = func(p *Process, how string) {
+		w.Fail(fmt.Errorf("dispatcher %s (process %d) ended by itself: %s", p.Instance, p.cmd.Process.Pid, how))
+	}
+	w.Topo = cluster.Topology(t, numbers)
+	w.Group = w.Topo.Prefix() + "dispatcher"
+	cluster.CreateTopics(t, w.Topo)
+
+	w.keysetFile = filepath.Join(w.dir, "keyset.json")
+	if err := secrets.Generate(w.keysetFile); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := secrets.Load(secrets.Config{KeysetFile: w.keysetFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Client = cluster.Client(t, append(w.Options(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	w.Control = control.New(w.Client, w.Options, w.Topo, keys)
+	w.Receiver = cluster.Receiver(t, script)
+	w.Attempts = watchAttempts(w, cluster.Client(t, append(w.Options(), attemptsOf(w.Topo)...)...))
+	t.Cleanup(func() {
+		last := syscall.SIGKILL
+		if t.Failed() {
+			w.tell()
+			last = syscall.SIGQUIT // its stacks go to its log, which `go test -artifacts` keeps
+		}
+		for _, p := range w.Processes() {
+			_ = p.Signal(syscall.SIGCONT)
+			p.end(last)
+		}
+	})
+	return w
+}
+
+// Options are those of a client of the cluster.
+func (w *World) Options() []kgo.Opt {
+	opts, err := kafka.Options(w.Cluster.Kafka(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return opts
+}
+
+// Webhook makes a webhook at the receiver, and tells the history its rules.
+func (w *World) Webhook(id string, change func(*record.Endpoint)) {
+	w.T.Helper()
+	secret := signing.NewSecret()
+	e := record.Endpoint{ID: id, URL: w.Receiver.URL(id), Secrets: []record.Secret{{Value: secret, CreatedAt: record.At(time.Now())}}}
+	change(&e)
+	if _, err := w.Control.WriteEndpoint(w.Ctx, e, -1); err != nil {
+		w.T.Fatal(err)
+	}
+	w.Receiver.VerifyWith(w.T, id, secret)
+	rules := history.Rules{MaxAttempts: e.MaxAttempts, Tenant: e.Tenant, AnyOrder: e.MaxInFlightOr() > 1}
+	if e.AutoPauseAfterOr() == 0 {
+		rules.AutoPauseAfter = history.NeverPause
+	}
+	w.Rules[id] = rules
+}
+
+// NeverPauses is a webhook without automatic pauses.
+func NeverPauses(e *record.Endpoint) { e.AutoPauseAfter = new(int) }
+
+// WebhookOfEach makes a webhook of each number, and returns their ids by number.
+func (w *World) WebhookOfEach() []string {
+	w.T.Helper()
+	ids := make([]string, w.Topo.Partitions())
+	for i, left := 0, len(ids); left > 0; i++ {
+		id := fmt.Sprintf("w%d", i)
+		if p := w.Topo.PartitionFor(id); ids[p] == "" {
+			ids[p] = id
+			left--
+			w.Webhook(id, NeverPauses)
+		}
+	}
+	return ids
+}
+
+// Send produces the next event of each of the webhooks named, and waits for Kafka.
+func (w *World) Send(webhooks ...string) error {
+	w.mu.Lock()
+	var records []*kgo.Record
+	for _, webhook := range webhooks {
+		r, err := record.NewEventRecord(w.Topo.Events(), w.Topo.PartitionFor(webhook), record.Event{
+			Webhook: webhook, ID: fmt.Sprintf("%s-%d", webhook, w.next[webhook]), Type: "test.happened", CESource: "/e2e",
+			ContentType: "application/json", PartitionKey: []string{"", "a", "b"}[w.next[webhook]%3], Value: fmt.Appendf(nil, `{"webhook":%q,"n":%d}`, webhook, w.next[webhook]),
+		})
+		if err != nil {
+			w.mu.Unlock()
+			return err
+		}
+		w.next[webhook]++
+		records = append(records, r)
+	}
+	w.mu.Unlock()
+	if err := w.Client.ProduceSync(w.Ctx, records...).FirstErr(); err != nil {
+		return fmt.Errorf("sending events: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range records {
+		w.sent = append(w.sent, history.Acknowledged(r))
+	}
+	return nil
+}
+
+// Stream sends one event to each webhook, again and again, until stop.
+func (w *World) Stream(every time.Duration, webhooks []string) (stop func()) {
+	ctx, cancel := context.WithCancel(w.Ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := w.Send(webhooks...); err != nil {
+				w.Fail(err)
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}
+
+// Must ends the test when a wait was in vain, with the reason of the world's end
+// where there is one.
+func (w *World) Must(err error, what string) {
+	w.T.Helper()
+	if err == nil {
+		return
+	}
+	if cause := context.Cause(w.Ctx); cause != nil {
+		err = cause
+	}
+	w.T.Fatalf("%s: %v", what, err)
+}
+
+// Until asks again and again, until the answer is yes. An error is an answer, too:
+// a cluster that is being hurt has many.
+func (w *World) Until(what string, yes func() (bool, error)) {
+	w.T.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := yes()
+		if ok && err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-w.Ctx.Done():
+			w.T.Fatalf("%s: %v; the last answer was %t, %v", what, context.Cause(w.Ctx), ok, err)
+		}
+	}
+}
+
+// Pause waits: the moments of kills are what tests draw.
+func (w *World) Pause(d time.Duration) {
+	w.T.Helper()
+	select {
+	case <-time.After(d):
+	case <-w.Ctx.Done():
+		w.Must(w.Ctx.Err(), "waiting")
+	}
+}
