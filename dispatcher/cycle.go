@@ -117,6 +117,9 @@ func (c *cycle) once(ctx context.Context) error {
 		for _, p := range b.parts {
 			p.n.out.aborted()
 		}
+		if isExpulsion(err) {
+			c.d.ownership.expelled(b.member, err)
+		}
 		if err != nil && ctx.Err() == nil {
 			c.d.log.Warn("cycle not committed, its records are written again", "cycle", b.id.String(), "result", string(outcome), "error", err)
 		}

@@ -73,10 +73,14 @@ func (l *lease) left(now time.Time) time.Duration {
 	return time.Second
 }
 
-// keepLease sends a heartbeat each second, and at once when asked.
+// keepLease sends a heartbeat each second, and at once when asked. One does not wait
+// for the answer to the other: over a slow link each may take seconds, and still the
+// lease is never older than one of them and a second.
 func (d *Dispatcher) keepLease(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
+	var flying sync.WaitGroup
+	defer flying.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,7 +88,7 @@ func (d *Dispatcher) keepLease(ctx context.Context) {
 		case <-tick.C:
 		case <-d.heartbeatNow:
 		}
-		d.heartbeat(ctx)
+		flying.Go(func() { d.heartbeat(ctx) })
 	}
 }
 
@@ -113,8 +117,7 @@ func (d *Dispatcher) heartbeat(ctx context.Context) {
 	if member == "" || generation < 0 {
 		return
 	}
-	// One that is not answered must not hold up the next.
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, sessionTimeout) // after that it would renew nothing
 	defer cancel()
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Group = d.cfg.Group
@@ -130,10 +133,12 @@ func (d *Dispatcher) heartbeat(ctx context.Context) {
 	switch err := kerr.ErrorForCode(resp.ErrorCode); {
 	case err == nil, errors.Is(err, kerr.RebalanceInProgress):
 		d.renewLease(member, sent)
-	default:
-		// FENCED_INSTANCE_ID too is no proof of a twin here: when kgo joins again, the
+	case isExpulsion(err):
+		// FENCED_INSTANCE_ID is no proof of a twin here: when kgo joins again, the
 		// coordinator knows the new member id before we do. kgo's own heartbeats stand
 		// still meanwhile, so what they meet is one (see groupErrors).
+		d.ownership.expelled(member, err)
+	default:
 		d.log.Debug("heartbeat refused", "error", err)
 	}
 }

@@ -92,3 +92,24 @@ func TestLeaseCountsFromSending(t *testing.T) {
 		}
 	})
 }
+
+// Over a slow link each heartbeat takes seconds; membership holds, so the lease must too.
+func TestLeaseOverASlowLink(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		a := w.start("a")
+		a.owns(0)
+		a.quiesce()
+		_, before := a.d.group.GroupMetadata()
+		a.host.Delay(1700*time.Millisecond, w.cluster.Brokers...)
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			if member, _ := a.d.group.GroupMetadata(); !a.d.lease.holds(member, time.Now()) {
+				age, _ := a.d.lease.age(member, time.Now())
+				t.Fatalf("the lease is %s old, with %s there and back to the coordinator", age, 3400*time.Millisecond)
+			}
+		}
+		if _, generation := a.d.group.GroupMetadata(); generation != before {
+			t.Fatal("the group has changed: this test shows nothing")
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -111,6 +112,30 @@ func (o *ownership) onLost(_ context.Context, _ *kgo.Client, lost map[string][]i
 	for _, n := range numbers {
 		o.loseLocked(n, "the group has dropped us")
 	}
+}
+
+// expelled ends the lives of a member that the coordinator no longer knows. kgo hears
+// of it too, but may be waiting for onRevoked at that moment, which waits for a commit
+// that can't succeed any more.
+func (o *ownership) expelled(member string, err error) {
+	o.mu.Lock()
+	lost := false
+	for _, n := range o.lives {
+		if n.member == member {
+			lost = true
+			o.loseLocked(n, "the group has expelled us: "+err.Error())
+		}
+	}
+	o.mu.Unlock()
+	if lost { // join again, or what is still assigned never starts
+		o.d.group.ForceRebalance()
+	}
+}
+
+// isExpulsion: whether an answer says that the member id sent is none of the group's
+// (UNKNOWN_MEMBER_ID), or no more (FENCED_INSTANCE_ID: the instance has another).
+func isExpulsion(err error) bool {
+	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.FencedInstanceID)
 }
 
 // unassign forgets assignments and returns the lives they end.

@@ -29,6 +29,14 @@ func commitsOf(instance string) func(kmsg.Request) bool {
 	}
 }
 
+// heartbeatsOf matches the heartbeats of one instance.
+func heartbeatsOf(instance string) func(kmsg.Request) bool {
+	return func(r kmsg.Request) bool {
+		id := r.(*kmsg.HeartbeatRequest).InstanceID
+		return id != nil && *id == instance
+	}
+}
+
 // The coordinator has forgotten a member, and kgo joins again under a new id without a word:
 //
 //  1. a decides something in number 0, and can't commit it yet;
@@ -128,6 +136,43 @@ func TestLostMembership(t *testing.T) {
 		w.counts("slow", 2, 1, 0)
 		if r := w.receiver.Of("slow")[0]; r.Status != 0 {
 			t.Errorf("the request of the lost life was answered %d, want it cut", r.Status)
+		}
+	})
+}
+
+// The coordinator has expelled a member while it gives a number up. All that it has is
+// lost at once: kgo, which would say so, waits for the number in its callback.
+//
+//  1. a number of a's is to go to b, and a has a request in flight in it;
+//  2. the coordinator forgets a, and gives its numbers away;
+//  3. a must not wait for the request, nor for a cycle that will never be accepted.
+func TestExpelledWhileGivingUp(t *testing.T) {
+	inWorld(t, 2, kafkatest.After(20*time.Second, kafkatest.Always(200)), func(t *testing.T, w *world) {
+		webhooks := w.onEach(2)
+		a := w.start("a")
+		a.owns(0, 1)
+		a.quiesce()
+		for _, id := range webhooks {
+			w.send(id, 0, 1)
+		}
+		w.until("both are sent to", func() bool { return len(w.receiver.Requests()) == 2 })
+		lives := []*number{a.number(0), a.number(1)}
+		w.start("b")
+		w.until("a gives one up", func() (draining bool) {
+			for p := range int32(2) {
+				a.look(p, func(n *number) { draining = draining || n.draining })
+			}
+			return draining
+		})
+		w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, TopLevel: true, Err: kerr.UnknownMemberID, Count: 3, When: heartbeatsOf("a")})
+		expelled := time.Now()
+		w.until("all is lost", func() bool { return lives[0].ctx.Err() != nil && lives[1].ctx.Err() != nil })
+		if took := time.Since(expelled); took > 2*time.Second {
+			t.Errorf("a held on to it for %s", took)
+		}
+		w.until("both are delivered", func() bool { return len(w.delivered(webhooks[0]))+len(w.delivered(webhooks[1])) == 2 })
+		for _, id := range webhooks {
+			w.oneChain(id)
 		}
 	})
 }

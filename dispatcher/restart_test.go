@@ -104,7 +104,7 @@ func TestCutByTheLeaseIsSentAgain(t *testing.T) {
 		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
 		life := a.number(0)
 		// Heartbeats arrive, and so the membership lasts; their answers come too late.
-		a.host.Delay(700*time.Millisecond, w.cluster.Brokers...)
+		a.host.Delay(sessionTimeout/2+100*time.Millisecond, w.cluster.Brokers...)
 		time.Sleep(9 * time.Second)
 		if r := w.receiver.Of("w")[0]; !r.End.IsZero() {
 			t.Errorf("the request was cut %s after it began", r.End.Sub(r.Start))

@@ -51,6 +51,31 @@ func TestStopBetweenMemberIDs(t *testing.T) {
 	})
 }
 
+// A stop of a member that the coordinator has expelled: its last cycle will never be
+// accepted, so nothing is gained by trying it again and again.
+func TestStopOfAnExpelled(t *testing.T) {
+	inWorld(t, 1, kafkatest.After(20*time.Second, kafkatest.Always(200)), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a")
+		a.owns(0)
+		a.quiesce()
+		w.send("w", 0, 1)
+		w.until("it is sent", func() bool { return len(w.receiver.Of("w")) == 1 })
+		w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.TxnOffsetCommit}, Err: kerr.UnknownMemberID, Count: -1, When: commitsOf("a")})
+		began := time.Now()
+		a.stop()
+		if err := a.wait(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > 22*time.Second {
+			t.Errorf("the stop took %s, though its request had ended after 20s", took)
+		}
+		w.start("b").owns(0)
+		w.until("it is delivered", func() bool { return len(w.delivered("w")) == 1 })
+		w.oneChain("w")
+	})
+}
+
 // A stop while the brokers are gone ends all the same, and what was not committed is sent again by the next.
 func TestStopWithoutBrokers(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
