@@ -55,14 +55,11 @@ twice. Exit status 0: all was sent that could be; 1: some failed, or it was inte
 		if !*dry && !*yes && !c.terminal { // before a long look, rather than after it
 			return c.confirm(cmd.Context(), false, "Send dead events again?")
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		letters := dlqconsumer.New(s.client, s.topo)
 		p := c.progress()
 		plan, err := letters.Plan(cmd.Context(), options, lettersProgress(p))

@@ -50,14 +50,11 @@ attempt record; what waits due_at; what is parked or dead reason and message; ti
 		if err := cmp.Or(record.ValidWebhookID(*webhook), record.ValidEventID(args[0])); err != nil {
 			return usageError{err}
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		endpoint, err := s.endpointIfAny(cmd.Context(), *webhook)
 		if err != nil {
 			return err

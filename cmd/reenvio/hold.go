@@ -108,15 +108,12 @@ func newHoldAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command
 		if err := validWait(*wait); err != nil {
 			return err
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
 		ctx := cmd.Context()
-		if err := s.verify(ctx); err != nil {
-			return err
-		}
 		ctl := s.control(nil)
 		command := record.Command{Action: action, Scope: hold.Scope, Value: hold.Value, By: caller(), Reason: *reason}
 		if hold.Scope == record.HoldWebhook {

@@ -38,14 +38,11 @@ It reads the attempts topic. Deliveries are missing there when attempts.successe
 		if err := record.ValidWebhookID(q.Webhook); err != nil {
 			return usageError{err}
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		var entries []story.Entry
 		progress := c.progress()
 		reader := s.story(reading(progress))

@@ -23,14 +23,11 @@ of transactions have offsets too. A tier that is no longer in retry.tiers is lis
 	}
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		progress := c.progress()
 		tiers, err := overview.Tiers(cmd.Context(), s.lookAt(func(done, all int) { progress.show("Looking at the delay topics: %d of %d numbers.", done, all) }))
 		progress.end()

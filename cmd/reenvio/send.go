@@ -59,14 +59,11 @@ attempts and status (where it is) as ` + "`reenvio events get`" + ` has them, an
 				return err
 			}
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		c.warnOfNoWebhook(cmd.Context(), s, event.Webhook)
 		if c.terminal && *data != "-" { // a pipe has nobody to ask, and nothing to answer with
 			if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Send this event (%s, %d bytes) to %s?", event.Type, len(event.Data), event.Webhook)); err != nil {

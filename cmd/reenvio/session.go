@@ -47,6 +47,19 @@ func (c *cli) open(cmd *cobra.Command) (*session, error) {
 	return c.openWith(cmd.Context(), s, origins)
 }
 
+// openVerified is open for a command that writes, or reads across topics: it refuses a set of topics that is not as it should be.
+func (c *cli) openVerified(cmd *cobra.Command) (*session, error) {
+	s, err := c.open(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.verify(cmd.Context()); err != nil {
+		s.client.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
 func (c *cli) openWith(ctx context.Context, s settings, origins config.Origins) (*session, error) {
 	if len(s.Kafka.Brokers) == 0 {
 		return nil, errNoBrokers

@@ -51,15 +51,12 @@ One that is being sent right now dies when its request has ended, unless it was 
 		if err := validWait(*wait); err != nil {
 			return err
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
 		ctx := cmd.Context()
-		if err := s.verify(ctx); err != nil {
-			return err
-		}
 		d, err := s.waitingAt(ctx, place)
 		if err != nil {
 			return err

@@ -63,14 +63,11 @@ func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command, follow fun
 		if err := validWait(*wait); err != nil {
 			return err
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		ctl := s.control(nil)
 		if _, err := findWebhook(cmd.Context(), ctl, args[0]); err != nil {
 			return err

@@ -36,14 +36,11 @@ To stop sending for a while, and keep the events, use ` + "`reenvio webhooks pau
 		if err := record.ValidWebhookID(id); err != nil {
 			return usageError{err}
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(ctx); err != nil {
-			return err
-		}
 		ctl := s.control(nil)
 		// One that can't be read has an ETag too, and can be deleted.
 		_, etag, err := ctl.GetEndpoint(ctx, id)

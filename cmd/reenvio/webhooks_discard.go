@@ -50,15 +50,12 @@ TIME is RFC 3339, such as 2026-01-02T15:04:05Z, or a duration such as 2h or 7d, 
 		if err := validWait(*wait); err != nil {
 			return err
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
 		ctx := cmd.Context()
-		if err := s.verify(ctx); err != nil {
-			return err
-		}
 		ctl := s.control(nil)
 		if _, err := findWebhook(ctx, ctl, args[0]); err != nil {
 			return err

@@ -31,14 +31,11 @@ Exit status 1 says that the endpoint did not accept it, or that nobody has sent 
 		if *wait < 0 {
 			return usagef("--wait is %s: it must be longer than 0", *wait)
 		}
-		s, err := c.open(cmd)
+		s, err := c.openVerified(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.verify(cmd.Context()); err != nil {
-			return err
-		}
 		ctl := s.control(nil)
 		endpoint, err := findWebhook(cmd.Context(), ctl, args[0])
 		if err != nil {
