@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
 )
 
 // Dispatchers that join and leave cleanly cost no extra request, and no order.
@@ -29,6 +30,44 @@ func TestJoinAndLeave(t *testing.T) {
 		}
 		w.finish()
 	})
+}
+
+// Four dispatchers of which one joins or leaves every 5 s, for a minute: no extra
+// request, no order lost. What leaves is drained, so there is no incident to explain one.
+func TestComingsAndGoings(t *testing.T) {
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			inBubble(t, kafkatest.After(150*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.comeAndGo(seed) })
+		})
+	}
+}
+
+func (w *world) comeAndGo(seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	orders := []record.Ordering{record.OrderFirstAttempt, record.OrderKey, record.OrderNone}
+	const webhooks, each = 9, 3 // busy most of the time
+	for i := range webhooks {
+		w.webhook(fmt.Sprintf("w%d", i), neverPause, func(e *record.Endpoint) { e.Ordering = orders[i%len(orders)] })
+	}
+	names := []string{"a", "b", "c", "d"}
+	w.dispatch("a")
+	for second := range 60 {
+		for i := range webhooks {
+			w.send(fmt.Sprintf("w%d", i), second*each, each)
+		}
+		at := time.Duration(random.IntN(1000)) * time.Millisecond
+		time.Sleep(at)
+		if name := names[random.IntN(len(names))]; second%5 == 0 {
+			switch {
+			case w.running[name] == nil:
+				w.dispatch(name)
+			case len(w.running) > 1: // somebody has to deliver
+				w.stop(name)
+			}
+		}
+		time.Sleep(time.Second - at)
+	}
+	w.finish()
 }
 
 // Dispatchers that are cut off from Kafka for a while fall silent in time, come

@@ -170,6 +170,7 @@ func longWait(t *testing.T, wait, largest time.Duration, records int) {
 		w.rules["patient"] = rules
 		w.dispatch("a")
 		w.send("patient", 0, events)
+		time.Sleep(wait) // nothing can be over before
 		w.until("for all to be delivered", 2*time.Hour, w.idle)
 		report := w.finish()
 		if n := report.Events["delivered"]; n != events {

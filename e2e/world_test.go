@@ -136,11 +136,7 @@ func (w *world) webhook(id string, change ...func(*record.Endpoint)) {
 		w.t.Fatal(err)
 	}
 	w.receiver.VerifyWith(w.t, id, secret)
-	rules := history.Rules{MaxAttempts: e.MaxAttempts, AutoPauseAfter: e.AutoPauseAfterOr(), Tenant: e.Tenant, AnyOrder: e.MaxInFlightOr() > 1}
-	if rules.AutoPauseAfter == 0 {
-		rules.AutoPauseAfter = history.NeverPause
-	}
-	w.rules[id] = rules
+	w.rules[id] = history.RulesOf(e)
 }
 
 func neverPause(e *record.Endpoint) { e.AutoPauseAfter = new(int) }

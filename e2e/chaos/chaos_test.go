@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/reenvio/reenvio/e2e/procs"
 	"github.com/reenvio/reenvio/internal/kafkatest"
+	"github.com/reenvio/reenvio/internal/record"
 )
 
 // draining is how long it may take, when everything is healed, until every event is
@@ -22,16 +25,31 @@ func TestChaos(t *testing.T) {
 	seed, length := parameters(t)
 	plan := drawPlan(seed, length)
 	t.Logf("make chaos MINUTES=%v SEED=%d: %d faults", length.Minutes(), seed, len(plan))
+	phase := stopwatch(t)
 	w := newWorld(t, seed, length)
+	phase("the brokers started")
 	traffic := w.traffic()
 	for _, instance := range residents {
 		w.slots[instance].start(w)
 	}
 	w.Membership(residents...)
+	phase("the pipeline started")
 	w.hurt(plan)
 	traffic.stop()
+	phase("all faults have ended")
 	w.heal()
+	phase("every event is finished")
 	w.prove(length)
+	phase("the history is proved")
+}
+
+// stopwatch tells how long each part of the test took.
+func stopwatch(t *testing.T) (phase func(string)) {
+	last := time.Now()
+	return func(what string) {
+		t.Logf("%s, after %s", what, time.Since(last).Round(100*time.Millisecond))
+		last = time.Now()
+	}
 }
 
 func parameters(t *testing.T) (seed uint64, length time.Duration) {
@@ -61,9 +79,15 @@ type world struct {
 	links map[string]*link // of each dispatcher
 	slots map[string]*slot
 
+	clear map[string]record.Endpoint // of the webhooks, as they were made
+
+	healed atomic.Bool // nothing fails any more
+
 	mu      sync.Mutex
 	done    []done
-	unasked []end // of processes that nobody asked for
+	deeds   map[deed]int
+	moves   map[string][]move // of webhooks' URLs
+	unasked []end             // of processes that nobody asked for
 }
 
 // done is a fault that was done.
@@ -81,9 +105,10 @@ func newWorld(t *testing.T, seed uint64, length time.Duration) *world {
 	}
 	cluster := kafkatest.Apache(t, paths...)
 	w := &world{
-		World: procs.New(t, cluster, 12, answers, length+2*draining), seed: seed,
-		links: map[string]*link{}, slots: map[string]*slot{},
+		seed: seed, links: map[string]*link{}, slots: map[string]*slot{},
+		clear: map[string]record.Endpoint{}, deeds: map[deed]int{}, moves: map[string][]move{},
 	}
+	w.World = procs.New(t, cluster, numbers, w.answer, length+2*draining)
 	w.OnEnd = w.onEnd
 	for _, instance := range instances {
 		hops := map[string]string{}
@@ -129,8 +154,22 @@ func (w *world) do(f fault) {
 	w.done = append(w.done, done{fault: f, from: time.Now()})
 	w.mu.Unlock()
 	switch f.kind {
-	case killed, ended, stopped, joined:
+	case killed, ended, stopped, joined, churned:
 		w.slots[f.target].hurt(w, f)
+	case coordinatorLost:
+		if i := w.coordinator(); i >= 0 {
+			w.Cluster.KillBroker(w.T, i)
+			w.rest(f.length)
+			w.Cluster.StartBroker(w.T, i)
+		}
+	case groupMoved:
+		w.note(w.moveLeaders(func(topic string, _ int32) bool { return topic == groupsTopic }))
+	case transactionsMoved:
+		w.note(w.moveLeaders(func(topic string, _ int32) bool { return topic == transactionsTopic }))
+	case leadersMoved:
+		w.note(w.moveLeaders(func(topic string, p int32) bool {
+			return strings.HasPrefix(topic, w.Topo.Prefix()) && p == int32(f.number)
+		}))
 	case brokerLoss:
 		w.Cluster.KillBroker(w.T, f.number)
 		w.rest(f.length)
@@ -156,6 +195,13 @@ func (w *world) do(f fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.done[i].to = time.Now()
+}
+
+// note tells of a fault that could not be done.
+func (w *world) note(err error) {
+	if err != nil {
+		w.T.Logf("%v", err)
+	}
 }
 
 // rest waits, less when the test can't go on.

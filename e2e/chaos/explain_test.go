@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/reenvio/reenvio/e2e/history"
@@ -125,15 +126,21 @@ func (w *world) silence(i *history.Incident) {
 			continue
 		}
 		// When it is over, a membership that was lost is lost at once; but one that was
-		// not is as good as before, and brokers that come back give every member time.
+		// not is as good as before, and brokers that come back give every member time. Who
+		// is alone may have joined again at once, too.
 		over := d.to
-		if d.kind != allLost && d.to.Sub(d.from) > session+2*time.Second && !w.brokersHurt(d.from, d.to) {
+		if d.kind != allLost && d.to.Sub(d.from) > session+2*time.Second && !w.brokersHurt(d.from, d.to) && !w.begunAgain(i, d.to) {
 			over = over.Add(2 * time.Second)
 		}
 		if i.From.Before(over) && last.Before(i.To) {
 			i.To = last
 		}
 	}
+}
+
+// begunAgain: whether a number of the incident has started since.
+func (w *world) begunAgain(i *history.Incident, since time.Time) bool {
+	return slices.ContainsFunc(i.Numbers, func(number int32) bool { return w.NumberStarted(i.Instance, number, i.From).After(since) })
 }
 
 func (w *world) brokersHurt(from, to time.Time) bool {

@@ -12,16 +12,21 @@ import (
 type kind string
 
 const (
-	killed     kind = "SIGKILL"
-	ended      kind = "SIGTERM"
-	stopped    kind = "SIGSTOP"
-	joined     kind = "join and leave"
-	brokerLoss kind = "a broker killed"
-	allLost    kind = "all brokers killed"
-	cutOff     kind = "cut off"
-	slowed     kind = "latency"
-	narrowed   kind = "little bandwidth"
-	broken     kind = "connections reset"
+	killed            kind = "SIGKILL"
+	ended             kind = "SIGTERM"
+	stopped           kind = "SIGSTOP"
+	joined            kind = "join and leave"
+	churned           kind = "joins and leaves every 5 s"
+	brokerLoss        kind = "a broker killed"
+	allLost           kind = "all brokers killed"
+	coordinatorLost   kind = "the coordinator's broker killed"
+	groupMoved        kind = "the group's coordinator moved"
+	transactionsMoved kind = "the transactions' coordinators moved"
+	leadersMoved      kind = "the leaders of a number moved"
+	cutOff            kind = "cut off"
+	slowed            kind = "latency"
+	narrowed          kind = "little bandwidth"
+	broken            kind = "connections reset"
 )
 
 // fault is one thing that is done, to whom, and for how long.
@@ -52,11 +57,14 @@ var residents = []string{"a", "b", "c"}
 
 const guest = "d"
 
+// numbers are the partitions of each topic.
+const numbers = 12
+
 // recovery is what brokers take to be in sync again.
 const recovery = 12 * time.Second
 
 // drawPlan draws the faults of so long a time. A longer plan begins with the faults
-// of a shorter one, but for what would not have ended in time there.
+// of a shorter one, but for what would have taken too much of its time.
 func drawPlan(seed uint64, length time.Duration) (plan []fault) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	between := func(least, most time.Duration) time.Duration {
@@ -76,7 +84,14 @@ func drawPlan(seed uint64, length time.Duration) (plan []fault) {
 		{4, func(f *fault) {
 			f.kind, f.target, f.length, f.number = brokerLoss, "brokers", between(time.Second, 20*time.Second), rnd.IntN(3)
 		}},
-		{1, func(f *fault) { f.kind, f.target, f.length = allLost, "brokers", between(5*time.Second, time.Minute) }},
+		{2, func(f *fault) {
+			f.kind, f.target, f.length = coordinatorLost, "brokers", between(time.Second, 20*time.Second)
+		}},
+		{1, func(f *fault) { f.kind, f.target, f.length = allLost, "brokers", between(5*time.Second, 2*time.Minute) }},
+		{2, func(f *fault) { f.kind, f.target = groupMoved, "brokers" }},
+		{1, func(f *fault) { f.kind, f.target = transactionsMoved, "brokers" }},
+		{2, func(f *fault) { f.kind, f.target, f.number = leadersMoved, "brokers", rnd.IntN(numbers) }},
+		{1, func(f *fault) { f.kind, f.target, f.length = churned, guest, between(20*time.Second, time.Minute) }},
 		{3, func(f *fault) { f.kind, f.length, f.sky.cut = cutOff, between(2*time.Second, 40*time.Second), true }},
 		{2, func(f *fault) {
 			f.kind, f.length, f.sky.latency = slowed, between(5*time.Second, 20*time.Second), between(50*time.Millisecond, 1500*time.Millisecond)
@@ -90,25 +105,32 @@ func drawPlan(seed uint64, length time.Duration) (plan []fault) {
 	for _, d := range draws {
 		weights += d.weight
 	}
+	once := rnd.Perm(len(draws))       // a short plan has each of them that fits
 	const calm = 2 * time.Second       // at the begin
 	busy := map[string]time.Duration{} // until when, by lane
 	for at := calm; ; {
 		at += between(time.Second, 6*time.Second)
 		f := fault{at: at, target: residents[rnd.IntN(len(residents))]}
-		n := rnd.IntN(weights)
-		for _, d := range draws {
-			if n -= d.weight; n < 0 {
-				d.draw(&f)
-				break
+		if len(once) > 0 {
+			draws[once[0]].draw(&f)
+			once = once[1:]
+		} else {
+			n := rnd.IntN(weights)
+			for _, d := range draws {
+				if n -= d.weight; n < 0 {
+					d.draw(&f)
+					break
+				}
 			}
 		}
 		switch {
 		case at > length:
 			return plan
+		case f.kind == allLost && f.length > length/5: // else there is little left to see
 		case at+f.length <= length && at >= busy[f.lane()]:
 			plan = append(plan, f)
 			busy[f.lane()] = at + f.length + time.Second
-			if f.target == "brokers" {
+			if f.target == "brokers" && f.length > 0 {
 				busy[f.lane()] += recovery
 			}
 		}
@@ -116,21 +138,21 @@ func drawPlan(seed uint64, length time.Duration) (plan []fault) {
 }
 
 func TestPlanIsRepeatable(t *testing.T) {
-	a, b := drawPlan(17, 10*time.Minute), drawPlan(17, 10*time.Minute)
+	a, b := drawPlan(17, 30*time.Minute), drawPlan(17, 30*time.Minute)
 	if !reflect.DeepEqual(a, b) {
 		t.Error("the same seed draws another plan")
 	}
 	kinds := map[kind]int{}
 	for _, f := range a {
 		kinds[f.kind]++
-		if f.at+f.length > 10*time.Minute {
+		if f.at+f.length > 30*time.Minute {
 			t.Errorf("%s does not end in time", f)
 		}
 	}
-	if len(kinds) != 10 {
-		t.Errorf("ten minutes have the faults %v, want all ten kinds", kinds)
+	if len(kinds) != 15 {
+		t.Errorf("half an hour has the faults %v, want all 15 kinds", kinds)
 	}
-	if reflect.DeepEqual(a, drawPlan(18, 10*time.Minute)) {
+	if reflect.DeepEqual(a, drawPlan(18, 30*time.Minute)) {
 		t.Error("another seed draws the same plan")
 	}
 }

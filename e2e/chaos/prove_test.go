@@ -28,27 +28,32 @@ func (w *world) prove(length time.Duration) {
 			w.T.Errorf("the request for %q at %s has a wrong signature: %v", q.EventID, clock(q.Start), q.Signature)
 		}
 	}
+	w.checkPaths(requests)
+	w.checkDeeds(length)
 	for _, p := range w.Processes() {
 		if line, ok := panicked(p); ok {
 			w.T.Errorf("dispatcher %s: %s", p.Instance, line)
 		}
 	}
 	report := history.Check(history.History{
-		Sent: append(w.Sent(), w.redriven()...), Requests: history.Received(requests), Topics: topics, Incidents: w.incidents(topics.Attempts),
-		Rules: w.Rules, Final: true, Slack: procs.Slack,
+		Sent: append(w.Sent(), w.redriven()...), Requests: received(requests), Topics: topics, Incidents: w.incidents(topics.Attempts),
+		Rules: w.RulesNow(), Final: true, Slack: procs.Slack, Learning: learning,
 	})
 	w.T.Logf("%s\n%s", report, w.figures(length, report, topics, requests, generation))
 	if err := report.Err(); err != nil {
 		w.T.Errorf("seed %d: %v", w.seed, err)
 	}
 	w.T.Logf("what was done:\n%s", w.diary())
+	sum := w.totals(length, report, len(topics.Events), generation)
+	w.T.Log(sum)
+	w.Must(sum.keep(), "keeping the totals")
 }
 
 // figures are what a closing note says of a run.
 func (w *world) figures(length time.Duration, report history.Report, topics history.Topics, requests []kafkatest.Request, generations int32) string {
 	var out strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&out, "  %-18s "+format+"\n", append([]any{name}, args...)...)
+		fmt.Fprintf(&out, "  %-39s "+format+"\n", append([]any{name}, args...)...)
 	}
 	kinds := map[kind]int{}
 	for _, d := range w.done {
@@ -60,6 +65,7 @@ func (w *world) figures(length time.Duration, report history.Report, topics hist
 	}
 	line("SIGKILLs in all", "%d", len(w.Crashes()))
 	line("group generations", "%d", generations)
+	line("traffic", "%s", w.deedsText())
 	line("ended by itself", "%d", len(w.unasked))
 	line("events", "%d: %v", len(topics.Events), report.Events)
 	line("attempts", "%d", len(topics.Attempts))

@@ -35,6 +35,9 @@ func (s *slot) hurt(w *world, f fault) {
 		w.rest(f.length)
 		s.p = w.Start(s.instance)
 	case ended:
+		if w.inFlight() > 0 {
+			w.did(stoppedBusy)
+		}
 		s.stop()
 		w.rest(f.length)
 		s.p = w.Start(s.instance)
@@ -51,6 +54,15 @@ func (s *slot) hurt(w *world, f fault) {
 			s.stop()
 		}
 		s.p = nil
+	case churned:
+		const every = 5 * time.Second
+		for until := time.Now().Add(f.length); time.Until(until) > every && w.Ctx.Err() == nil; {
+			s.p = w.Start(s.instance)
+			w.rest(every)
+			s.stop()
+			w.rest(every)
+		}
+		s.p = nil
 	default:
 		panic("not done to a dispatcher: " + f.kind)
 	}
@@ -61,6 +73,16 @@ func (s *slot) stop() {
 	if !s.p.HasEnded() {
 		s.p.Stop()
 	}
+}
+
+// inFlight is how many requests are at the receiver.
+func (w *world) inFlight() (n int) {
+	for _, q := range w.Receiver.Requests() {
+		if q.End.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // end is one of a process that nobody asked for.

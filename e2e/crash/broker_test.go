@@ -51,6 +51,48 @@ func TestBrokerKill(t *testing.T) {
 	w.finish()
 }
 
+// TestTwoBrokersKill: with two of three brokers gone too few replicas are in sync for
+// anything to be written. Requests stop, and go on when the brokers are back: nothing
+// is lost, and no request made again.
+func TestTwoBrokersKill(t *testing.T) {
+	w := newWorld(t, 6, failSome)
+	if !w.Cluster.OnApache() {
+		t.Skip("the embedded broker has no replicas")
+	}
+	webhooks := w.WebhookOfEach()
+	w.Start("a")
+	w.Start("b")
+	before := w.Membership("a", "b")
+	stop := w.Stream(100*time.Millisecond, webhooks)
+	defer stop()
+	w.delivering(before, time.Time{})
+	i := w.coordinator()
+	gone := []int{i, (i + 1) % len(w.Cluster.Brokers)}
+	for _, broker := range gone {
+		w.Cluster.KillBroker(t, broker)
+	}
+	killed := time.Now()
+	w.Pause(12 * time.Second)
+	back := time.Now()
+	late := killed.Add(2*time.Second + procs.Slack + time.Second) // max_uncommitted, and the begin of what was decided just then
+	for _, q := range w.Receiver.Requests() {
+		if q.Start.After(late) && q.Start.Before(back) {
+			t.Errorf("attempt %d of %s began %s after the brokers were killed", q.Attempt, q.EventID, q.Start.Sub(killed))
+		}
+	}
+	if w.Logged("no request starts") == 0 {
+		t.Error("no dispatcher has said that it starts nothing")
+	}
+	w.Cluster.StartBrokers(t, gone...)
+	w.delivering(before, back)
+	t.Logf("each number has delivered and committed again %s after its brokers were started", time.Since(back).Round(time.Millisecond))
+	if n := w.Logged("number lost") + w.Logged("requests cut"); n > 0 {
+		t.Errorf("numbers were lost, or requests cut, %d times", n)
+	}
+	stop()
+	w.finish()
+}
+
 // coordinator is the place of the broker that coordinates the group.
 func (w *world) coordinator() int {
 	w.T.Helper()

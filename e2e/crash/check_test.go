@@ -38,6 +38,9 @@ func (w *world) finish(paused ...string) {
 			oldest = max(oldest, i.Uncommitted)
 		}
 	}
+	for _, s := range w.stops {
+		h.Incidents = append(h.Incidents, s.Explain(topics.Attempts)...)
+	}
 	report := history.Check(h)
 	w.T.Log(report)
 	if len(crashes) > 0 {

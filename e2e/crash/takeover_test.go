@@ -30,9 +30,13 @@ func TestTakeover(t *testing.T) {
 			return killed
 		})
 	})
+	t.Run("of one that is stopped and goes on", func(t *testing.T) {
+		takeover(t, (*world).freeze, (*world).thaw)
+	})
 }
 
-func takeover(t *testing.T, kill func(*world, *procs.Process) time.Time) {
+// takeover ends a dispatcher, and waits until another has its numbers; after that may come more.
+func takeover(t *testing.T, kill func(*world, *procs.Process) time.Time, after ...func(*world, *procs.Process)) {
 	const bound = 15 * time.Second
 	t.Parallel() // most of it is waiting for a session to end
 	w := newWorld(t, 6, failSome)
@@ -56,6 +60,9 @@ func takeover(t *testing.T, kill func(*world, *procs.Process) time.Time) {
 	}
 	slices.Sort(took)
 	t.Logf("%d numbers taken over: from the kill to the next attempt %s to %s", len(took), took[0], took[len(took)-1])
+	for _, do := range after {
+		do(w, a)
+	}
 	stop()
 	w.finish()
 }

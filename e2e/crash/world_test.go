@@ -10,14 +10,17 @@ import (
 )
 
 // world is a pipeline whose dispatchers die.
-type world struct{ *procs.World }
+type world struct {
+	*procs.World
+	stops []procs.Crash // those who went on later
+}
 
 // limit ends a test that waits for what does not come.
 const limit = 3 * time.Minute
 
 func newWorld(t *testing.T, numbers int32, script kafkatest.Script) *world {
 	t.Helper()
-	return &world{procs.New(t, kafkatest.Start(t), numbers, script, limit)}
+	return &world{World: procs.New(t, kafkatest.Start(t), numbers, script, limit)}
 }
 
 // first waits until a dispatcher has made an attempt of each of the numbers, begun

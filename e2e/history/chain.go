@@ -11,7 +11,7 @@ import (
 // order, and each says what its status means.
 func (c *checker) checkNumbers() {
 	for _, ch := range c.ordered {
-		rules, n := c.rules(ch.event.Webhook), 0
+		n := 0
 		for _, a := range ch.attempts {
 			switch {
 			case a.Number == 0 && a.terminal() && a.Outcome != record.Delivered:
@@ -20,16 +20,18 @@ func (c *checker) checkNumbers() {
 				c.brokenFor(ch, OneChain, "attempt %d at %s follows attempt %d", a.Number, a.Place, n)
 			}
 			n = a.Number
-			c.checkOutcome(ch, a, rules)
+			c.checkOutcome(ch, a)
 		}
 	}
 }
 
-func (c *checker) checkOutcome(ch *chain, a Attempt, rules Rules) {
-	last := a.Number >= rules.MaxAttempts
+func (c *checker) checkOutcome(ch *chain, a Attempt) {
+	rules := c.rules(ch.event.Webhook)
+	limit := c.most(&rules, a.Started, (*setting).MaxAttemptsOr)
+	last := a.Number >= limit
 	switch {
-	case a.Number > rules.MaxAttempts:
-		c.brokenFor(ch, Policy, "attempt %d is one of %d", a.Number, rules.MaxAttempts)
+	case a.Number > limit && len(rules.Changes) == 0: // else the limit was lowered meanwhile, and this one is the last
+		c.brokenFor(ch, Policy, "attempt %d is one of %d", a.Number, limit)
 	case succeeded(a.Status) != (a.Outcome == record.Delivered):
 		c.brokenFor(ch, Policy, "attempt %d was answered %d and counts as %s", a.Number, a.Status, a.Outcome)
 	case a.Outcome == record.Failed && last:

@@ -14,7 +14,7 @@ func Check(h History) Report {
 	c := newChecker(&h)
 	for _, check := range []func(){
 		c.checkSent, c.checkMoves, c.checkNumbers, c.checkEnds, c.checkWaiting, c.checkDead,
-		c.checkRequests, c.checkOrder, c.checkOverlap, c.checkDueTimes, c.checkCommands, c.checkStreaks, c.checkPauses, c.checkByHand,
+		c.checkRequests, c.checkOrder, c.checkStrict, c.checkInFlight, c.checkCopies, c.checkDueTimes, c.checkCommands, c.checkStreaks, c.checkPauses, c.checkByHand,
 	} {
 		check()
 	}
@@ -56,6 +56,16 @@ func (ch *chain) tried() int {
 	return n
 }
 
+// lastTry is the log's last attempt with a request.
+func (ch *chain) lastTry() (last *Attempt, tried bool) {
+	for i := range ch.attempts {
+		if a := &ch.attempts[i]; a.Number > 0 {
+			last = a
+		}
+	}
+	return last, last != nil
+}
+
 // end is the record that finished the event, if any.
 func (ch *chain) end() *Attempt {
 	for i := range ch.attempts {
@@ -72,6 +82,7 @@ type webhook struct {
 	rules    Rules
 	chains   []*chain            // in the order of the events topic
 	byID     map[string][]*chain // an id can be sent twice
+	ids      []string            // in the order in which they appear
 	attempts []Attempt           // in the order of the log
 	requests []*request          // in the order of arrival
 	states   []State
@@ -86,6 +97,7 @@ type webhook struct {
 type request struct {
 	Request
 	logged *Attempt
+	chain  *chain // of the event; nil when it may be one of several
 }
 
 func newChecker(h *History) *checker {
@@ -100,6 +112,9 @@ func newChecker(h *History) *checker {
 		c.ordered = append(c.ordered, ch)
 		w := c.webhook(e.Webhook)
 		w.chains = append(w.chains, ch)
+		if w.byID[e.ID] == nil {
+			w.ids = append(w.ids, e.ID)
+		}
 		w.byID[e.ID] = append(w.byID[e.ID], ch)
 	}
 	for _, a := range h.Topics.Attempts {

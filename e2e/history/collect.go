@@ -75,7 +75,8 @@ func (t *Topics) addEvent(r *kgo.Record) error {
 	d, _ := record.FromEvent(r) // an event that can't be delivered must end, too
 	t.Events = append(t.Events, Event{
 		Place: record.SourceOf(r), Written: r.Timestamp, Webhook: d.Webhook, ID: d.ID,
-		Value: HashOf(d.Value), Headers: hashOfHeaders(d.Headers), Expiry: d.Expiry.Time, Moved: d.Moved,
+		Value: HashOf(d.Value), Headers: hashOfHeaders(d.Headers), PartitionKey: d.PartitionKey, Redrive: d.Redrive,
+		Expiry: d.Expiry.Time, Moved: d.Moved,
 	})
 	return nil
 }

@@ -61,7 +61,9 @@ func TestCollect(t *testing.T) {
 		var sent []history.Sent
 		deliveries := map[string]*record.Delivery{}
 		for _, id := range []string{"good", "bad"} {
-			r, err := record.NewEventRecord(topo.Events(), w.p, record.Event{Webhook: "hook", ID: id, Type: "t", CESource: "s", Value: []byte(id)})
+			r, err := record.NewEventRecord(topo.Events(), w.p, record.Event{
+				Webhook: "hook", ID: id, Type: "t", CESource: "s", PartitionKey: "key of " + id, Redrive: id + "/1", Value: []byte(id),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,6 +122,11 @@ func TestCollect(t *testing.T) {
 		want := fmt.Sprintf("2 1 1 3 2 2 map[{%s %d}:7]", topo.Events(), w.p)
 		if got != want {
 			t.Errorf("collected %s, want %s", got, want)
+		}
+		for _, e := range topics.Events {
+			if e.PartitionKey != "key of "+e.ID || e.Redrive != e.ID+"/1" {
+				t.Errorf("event %s has ordering key %q, redrive %q", e.ID, e.PartitionKey, e.Redrive)
+			}
 		}
 		report := history.Check(history.History{Sent: sent, Requests: history.Received(requests), Topics: topics, Final: true})
 		if err := report.Err(); err != nil {

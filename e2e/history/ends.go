@@ -130,9 +130,22 @@ func (c *checker) checkDead() {
 			if d.Attempts != ch.tried() {
 				c.brokenFor(ch, OneChain, "its dead letter says %d attempts, the log has %d", d.Attempts, ch.tried())
 			}
-			if limit := c.rules(ch.event.Webhook).MaxAttempts; d.Reason == record.AttemptsExhausted && d.Attempts != limit {
+			if limit, early := c.diedEarly(ch); d.Reason == record.AttemptsExhausted && early {
 				c.brokenFor(ch, Policy, "it died of %s after %d of %d", d.Reason, d.Attempts, limit)
 			}
 		}
 	}
+}
+
+// diedEarly: whether an event was tried less often than every configuration allows that
+// its last attempt can have gone by.
+func (c *checker) diedEarly(ch *chain) (limit int, early bool) {
+	last, tried := ch.lastTry()
+	if !tried {
+		return 0, true
+	}
+	rules := c.rules(ch.event.Webhook)
+	return c.most(&rules, last.Started, (*setting).MaxAttemptsOr), c.always(&rules, last.Started, last.Started, func(s *setting) bool {
+		return last.Number < s.MaxAttemptsOr()
+	})
 }

@@ -37,11 +37,13 @@ func handmade() history.History {
 			answer500, answer500, answerOK, answerOK,
 		},
 	}.draw)
-	w := &endpoint{sim: s, id: "w", p: 0, now: s.start, rules: history.Rules{MaxAttempts: 3, AutoPauseAfter: 10}}
+	w := s.endpoint("w", 0)
+	w.rules = history.Rules{MaxAttempts: 3, AutoPauseAfter: 10}
 	for i, id := range []string{"e1", "e2", "e3"} {
 		w.produce(id, s.start.Add(time.Duration(i)*time.Second))
 	}
-	p := &endpoint{sim: s, id: "p", p: 1, now: s.start, rules: history.Rules{AutoPauseAfter: 2, MaxAttempts: 5}}
+	p := s.endpoint("p", 1)
+	p.rules = history.Rules{AutoPauseAfter: 2, MaxAttempts: 5}
 	p.produce("p1", s.start)
 	p.produce("p2", s.start)
 	for _, e := range []*endpoint{w, p} {
@@ -299,13 +301,13 @@ func TestRepeatsKeepTheirNumber(t *testing.T) {
 	}
 }
 
-// TestAnyOrder: with several requests in flight neither their order nor their
-// overlap says anything, and a pause takes a moment to be known.
-func TestAnyOrder(t *testing.T) {
+// TestSeveralInFlight: neither their order nor their overlap says anything, and a pause
+// takes a moment to be known.
+func TestSeveralInFlight(t *testing.T) {
 	h := handmade()
 	h.Slack = time.Second
-	h.Rules["w"] = history.Rules{MaxAttempts: 3, AnyOrder: true}
-	h.Rules["p"] = history.Rules{AutoPauseAfter: 2, MaxAttempts: 5, AnyOrder: true}
+	h.Rules["w"] = history.Rules{MaxAttempts: 3, Ordering: record.OrderNone}
+	h.Rules["p"] = history.Rules{AutoPauseAfter: 2, MaxAttempts: 5, Ordering: record.OrderNone}
 	first, second := request(t, &h, "e1", 1), request(t, &h, "e2", 1)
 	second.End = request(t, &h, "e3", 1).Start.Add(time.Millisecond)
 	*first, *second = *second, *first
@@ -383,12 +385,13 @@ func TestUnfinished(t *testing.T) {
 func TestResumeCrossesAnAttempt(t *testing.T) {
 	for streak, fine := range map[int]bool{0: true, 1: true, 2: false} {
 		s := newSim(script{"answer": {answer500, answer500}}.draw)
-		w := &endpoint{sim: s, id: "w", now: s.start, rules: history.Rules{MaxAttempts: 5, AutoPauseAfter: 10}}
+		w := s.endpoint("w", 0)
+		w.rules = history.Rules{MaxAttempts: 5, AutoPauseAfter: 10}
 		w.produce("a", s.start)
 		w.produce("b", s.start.Add(time.Second))
-		w.step()
-		w.step()
-		w.step()
+		for len(s.h.Topics.Attempts) < 2 {
+			w.step()
+		}
 		h := s.h
 		h.Final = false
 		second := attempt(t, &h, "b", 1)

@@ -13,6 +13,7 @@
 package history
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
@@ -41,6 +42,12 @@ type History struct {
 	// Uncommitted is how old an outcome may be that was not committed when an
 	// incident began, where that does not say it itself; 0 means 2 s, the dispatcher's default max_uncommitted.
 	Uncommitted time.Duration
+	// Learning is how long after a configuration could be read an owner may still go by
+	// the one before; 0 means 2 s.
+	Learning time.Duration
+	// Window is in what time a second copy of an event is not delivered again; 0 means
+	// 10 min, the default of dedup.window.
+	Window time.Duration
 }
 
 // Sent is an event as Kafka acknowledged it.
@@ -82,50 +89,10 @@ type Incident struct {
 	Most int
 }
 
-// Rules are what a webhook's configuration asks for. The zero value is the
-// default policy.
-type Rules struct {
-	MaxAttempts int // 0 means 5
-	// AutoPauseAfter is the streak that pauses; 0 means 10, NeverPause never.
-	AutoPauseAfter int
-	// Delay is the least and the most between the end of the n-th attempt (from
-	// 1) and the due time of the next; nil means 2^n s and 10 % more.
-	Delay func(n int) (least, most time.Duration)
-	// Tenant and Host are what a hold by hand can concern.
-	Tenant, Host string
-	// AnyOrder is for webhooks with several requests in flight: their order, and
-	// whether two requests overlap, is not looked at.
-	AnyOrder bool
-}
-
-// NeverPause as AutoPauseAfter is a webhook that no streak pauses.
-const NeverPause = -1
-
-func (h *History) rules(webhook string) Rules {
-	r, own := h.Rules[webhook]
-	if !own {
-		r = h.Default
-	}
-	if r.MaxAttempts == 0 {
-		r.MaxAttempts = 5
-	}
-	if r.AutoPauseAfter == 0 {
-		r.AutoPauseAfter = 10
-	}
-	if r.Delay == nil {
-		r.Delay = doubling
-	}
-	return r
-}
-
-func doubling(n int) (least, most time.Duration) {
-	d := time.Second << n
-	return d, d + d/10
-}
-
 func (h *History) uncommitted() time.Duration {
-	if h.Uncommitted == 0 {
-		return 2 * time.Second
-	}
-	return h.Uncommitted
+	return cmp.Or(h.Uncommitted, 2*time.Second)
 }
+
+func (h *History) learning() time.Duration { return cmp.Or(h.Learning, 2*time.Second) }
+
+func (h *History) window() time.Duration { return cmp.Or(h.Window, 10*time.Minute) }

@@ -57,7 +57,7 @@ var requestMutations = []mutation{
 		seen := map[string]bool{}
 		for i := range h.Requests {
 			q := &h.Requests[i]
-			if seen[q.ID] || q.Attempt != 1 {
+			if seen[q.ID] || q.Attempt != 1 || !singleFile(h, q.Webhook) || !lone(h, q.ID) {
 				seen[q.ID] = true
 				delete(first, q.Webhook) // another request lies between
 				continue
@@ -73,7 +73,7 @@ var requestMutations = []mutation{
 	}},
 	{"two requests at once", history.Policy, func(h *history.History, pick func(int) int) bool {
 		h.Incidents = nil // else it may be two senders
-		q := one(h.Requests, pick, answered)
+		q := one(h.Requests, pick, func(q *history.Request) bool { return answered(q) && singleFile(h, q.Webhook) })
 		if q == nil {
 			return false
 		}
@@ -86,7 +86,7 @@ var requestMutations = []mutation{
 		return false
 	}},
 	{"a request arrives before it is due", history.OnTime, func(h *history.History, pick func(int) int) bool {
-		w := one(h.Topics.Waiting, pick, retry)
+		w := one(h.Topics.Waiting, pick, func(w *history.Waiting) bool { return retry(w) && lone(h, w.ID) })
 		if w == nil {
 			return false
 		}

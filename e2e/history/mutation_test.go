@@ -88,11 +88,28 @@ func resumed(h *history.History, webhook string) bool {
 	return slices.ContainsFunc(h.Topics.Acts, func(a history.Act) bool { return a.Webhook == webhook })
 }
 
+// singleFile is whether the webhook has one request at a time.
+func singleFile(h *history.History, webhook string) bool {
+	o := h.Rules[webhook].Ordering
+	return o == "" || o == record.OrderFirstAttempt || o == record.OrderStrict
+}
+
+// lone is whether there is no other event of an id.
+func lone(h *history.History, id string) bool {
+	n := 0
+	for _, s := range h.Sent {
+		if s.ID == id {
+			n++
+		}
+	}
+	return n == 1
+}
+
 // far is after the end of every run.
 var far = time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestEveryMutationIsCaught(t *testing.T) {
-	for _, m := range slices.Concat(chainMutations, requestMutations, pauseMutations) {
+	for _, m := range slices.Concat(chainMutations, requestMutations, pauseMutations, orderMutations) {
 		t.Run(m.name, func(t *testing.T) {
 			caught := 0
 			for seed := uint64(0); caught < 30; seed++ {

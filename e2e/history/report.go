@@ -14,6 +14,8 @@ const (
 	OneChain    Promise = "one chain per event"
 	Repeats     Promise = "requests repeat only after an incident"
 	Order       Promise = "first attempts go out in order"
+	Strict      Promise = "in strict order nothing overtakes"
+	Once        Promise = "a second copy is not delivered"
 	OnTime      Promise = "never before the due time"
 	Policy      Promise = "exactly the policy"
 	Pauses      Promise = "paused means no request"

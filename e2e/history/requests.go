@@ -61,6 +61,14 @@ func (c *checker) checkRequestsOf(w *webhook, id string, requests []*request) {
 	if len(chains) == 1 && len(requests) > 0 {
 		chains[0].firstAt = requests[0]
 	}
+	for _, q := range requests {
+		switch {
+		case len(chains) == 1:
+			q.chain = chains[0]
+		case q.logged != nil:
+			q.chain = c.chains[q.logged.Source]
+		}
+	}
 }
 
 // requests are the attempts that a request belongs to: one of each number, since
@@ -89,13 +97,19 @@ func (w *webhook) alive(id string) []*chain {
 }
 
 // match finds the request of each attempt record: of the same number, with the
-// same answer, arrived while the attempt went on.
+// same answer, arrived while the attempt went on. Those that know of no answer take
+// what the others leave.
 func (c *checker) match(log []*Attempt, requests []*request) {
-	for _, a := range log {
-		for _, q := range requests {
-			if q.logged == nil && q.Attempt == a.Number && (a.Status == 0 || q.Status == a.Status) && c.within(q, a) {
-				q.logged = a
-				break
+	for _, answered := range []bool{true, false} {
+		for _, a := range log {
+			if a.Status > 0 != answered {
+				continue
+			}
+			for _, q := range requests {
+				if q.logged == nil && q.Attempt == a.Number && (!answered || q.Status == a.Status) && c.within(q, a) {
+					q.logged = a
+					break
+				}
 			}
 		}
 	}
@@ -179,56 +193,6 @@ func (c *checker) explained(q *request) *Incident {
 	return nil
 }
 
-// checkOrder: the first requests of a webhook's events arrive in the order of
-// the partition. What is parked keeps its order, so resuming changes nothing.
-// Events that share an id can't be told apart, and are left out.
-func (c *checker) checkOrder() {
-	c.each(func(w *webhook) {
-		if w.rules.AnyOrder {
-			return
-		}
-		first := map[*request]*chain{}
-		for _, ch := range w.chains {
-			if ch.firstAt != nil && ch.firstAt.Attempt == 1 {
-				first[ch.firstAt] = ch
-			}
-		}
-		var newest *chain
-		for _, q := range w.requests {
-			ch := first[q]
-			switch {
-			case ch == nil:
-			case newest == nil || ch.event.Place.Offset > newest.event.Place.Offset:
-				newest = ch
-			default:
-				c.brokenFor(ch, Order, "its first request arrived at %s, after that of %q at %s, which lies behind it in the partition (%s and %s)",
-					clock(q.Start), newest.event.ID, clock(newest.firstAt.Start), ch.event.Place, newest.event.Place)
-			}
-		}
-	})
-}
-
-// checkOverlap: one request at a time, where the webhook asks for that. Requests
-// without an answer are left out, because their receiver doesn't know when their
-// sender gave them up; those that an incident explains, because they may be of
-// two senders.
-func (c *checker) checkOverlap() {
-	c.each(func(w *webhook) {
-		if w.rules.AnyOrder {
-			return
-		}
-		var before *request
-		for _, q := range w.requests {
-			if before != nil && q.Start.Before(before.End) && c.explained(q) == nil && c.explained(before) == nil {
-				c.broken(Policy, w.id, q.ID, "its request at %s arrived while one for %q was in flight until %s", clock(q.Start), before.ID, clock(before.End))
-			}
-			if q.Status > 0 && (before == nil || q.End.After(before.End)) {
-				before = q
-			}
-		}
-	})
-}
-
 // checkDueTimes: a retry is due when the policy says, and starts not before.
 func (c *checker) checkDueTimes() {
 	c.each(func(w *webhook) {
@@ -262,16 +226,22 @@ func (c *checker) checkDelay(ch *chain, a Attempt) {
 }
 
 // dueOf is before when a request, repeated or not, must not arrive: the due time
-// in the retry record that it came from.
-func (w *webhook) dueOf(q *request) (time.Time, bool) {
-	chains := w.alive(q.ID)
-	if len(chains) != 1 {
-		return time.Time{}, false
-	}
-	for _, x := range chains[0].waiting {
-		if x.Tier > 0 && x.Attempts == q.Attempt-1 {
-			return x.DueAt, true
+// in the retry record that it came from. Of copies it is the earliest, since nobody can
+// tell whose it was.
+func (w *webhook) dueOf(q *request) (due time.Time, ok bool) {
+	for _, ch := range w.alive(q.ID) {
+		retried := false
+		for _, x := range ch.waiting {
+			if x.Tier > 0 && x.Attempts == q.Attempt-1 && !retried {
+				retried = true
+				if !ok || x.DueAt.Before(due) {
+					due, ok = x.DueAt, true
+				}
+			}
+		}
+		if !retried {
+			return time.Time{}, false // it may have come from anywhere
 		}
 	}
-	return time.Time{}, false
+	return due, ok
 }

@@ -20,6 +20,8 @@ type sim struct {
 	start time.Time
 }
 
+var orderings = []record.Ordering{"", record.OrderFirstAttempt, record.OrderStrict, record.OrderKey, record.OrderStrictKey, record.OrderNone}
+
 var tiers = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
 
 func newSim(draw func(string, int) int) *sim {
@@ -69,11 +71,20 @@ type endpoint struct {
 	queue     []*event // in order of arrival
 	waiting   []*event // in delay topics
 	parked    []*event
+	flight    []*flying // with requests in flight
+	heads     []*event  // failed, and nothing overtakes them
+	delivered map[string]time.Time
 	finished  []int64 // offsets in parked of what left it
 	streak    int
 	paused    bool
 	noted     bool      // there is a state
 	committed time.Time // the last cycle
+}
+
+type flying struct {
+	ev  *event
+	a   history.Attempt
+	end time.Time
 }
 
 type event struct {
@@ -84,8 +95,12 @@ type event struct {
 	retried bool  // due is of a retry record
 }
 
+func (s *sim) endpoint(id string, p int32) *endpoint {
+	return &endpoint{sim: s, id: id, p: p, now: s.start, delivered: map[string]time.Time{}}
+}
+
 func (s *sim) webhook(id string, p int32) {
-	e := &endpoint{sim: s, id: id, p: p, now: s.start}
+	e := s.endpoint(id, p)
 	e.rules = history.Rules{MaxAttempts: 1 + s.draw("max attempts", 5), AutoPauseAfter: 2 + s.draw("pause after", 9)}
 	if s.draw("never pause", 4) == 0 {
 		e.rules.AutoPauseAfter = history.NeverPause
@@ -94,10 +109,15 @@ func (s *sim) webhook(id string, p int32) {
 		wait := time.Duration(1+s.draw("wait", 90)) * time.Second
 		e.rules.Delay = func(int) (time.Duration, time.Duration) { return wait, wait + wait/10 }
 	}
+	e.rules.Ordering = orderings[s.draw("ordering", len(orderings))]
+	e.rules.MaxInFlight = 1 + s.draw("max in flight", 4)
 	s.h.Rules[id] = e.rules
 	at := s.start
 	for k := range s.draw("events", 10) {
 		at = at.Add(s.ms("pace", 4000))
+		if k > 0 && s.draw("copy", 8) == 0 {
+			k = s.draw("of", k)
+		}
 		e.produce(fmt.Sprintf("%s-%d", id, k), at)
 	}
 	for e.step() {
@@ -109,7 +129,10 @@ func (e *endpoint) produce(id string, at time.Time) {
 	if e.draw("null value", 8) == 0 {
 		value = history.HashOf(nil)
 	}
-	ev := history.Event{Written: at, Webhook: e.id, ID: id, Value: value, Headers: history.HashOf([]byte("headers of " + id))}
+	ev := history.Event{
+		Written: at, Webhook: e.id, ID: id, Value: value, Headers: history.HashOf([]byte("headers of " + id)),
+		PartitionKey: []string{"a", "b", ""}[history.HashOf([]byte(id))[0]%3], // copies have the same
+	}
 	if e.draw("misrouted", 8) == 0 {
 		ev.Place = e.place("events", e.p+1)
 		e.h.Topics.Events = append(e.h.Topics.Events, ev)
@@ -131,23 +154,131 @@ func (e *endpoint) step() bool {
 	if e.paused {
 		return e.pausedStep()
 	}
-	slices.SortStableFunc(e.waiting, func(a, b *event) int { return a.due.Compare(b.due) })
-	switch {
-	case len(e.waiting) > 0 && !e.waiting[0].due.After(e.now):
-		e.try(take(&e.waiting))
-	case len(e.parked) > 0:
-		ev := take(&e.parked)
-		e.finished = append(e.finished, ev.place)
-		ev.retried = false
-		e.try(ev)
-	case len(e.queue) > 0 && !e.queue[0].Written.After(e.now):
-		e.try(take(&e.queue))
-	case len(e.waiting)+len(e.queue) > 0:
-		e.now = e.nextArrival().Add(e.ms("late", 40))
-	default:
+	if ev := e.candidate(); ev != nil {
+		e.start(ev)
+		return true
+	}
+	at := e.nextChange()
+	if len(e.flight) > 0 && (at.IsZero() || e.flight[0].end.Before(at)) {
+		e.land()
+		return true
+	}
+	if at.IsZero() {
 		return false
 	}
+	e.now = at.Add(e.ms("late", 40))
 	return true
+}
+
+// candidate is what may start now; nil when nothing may.
+func (e *endpoint) candidate() *event {
+	if len(e.flight) >= e.limit() {
+		return nil
+	}
+	slices.SortStableFunc(e.waiting, func(a, b *event) int { return a.due.Compare(b.due) })
+	for _, ev := range e.waiting {
+		if !ev.due.After(e.now) && e.may(ev) {
+			return ev
+		}
+	}
+	for _, ev := range e.parked {
+		if e.may(ev) {
+			return ev
+		}
+	}
+	for _, ev := range e.queue {
+		if len(e.parked) == 0 && !ev.Written.After(e.now) && e.may(ev) {
+			return ev
+		}
+	}
+	return nil
+}
+
+func (e *endpoint) limit() int {
+	limit := 1
+	if e.byKey() || e.rules.Ordering == record.OrderNone {
+		limit = e.rules.MaxInFlight
+	}
+	if e.rules.AutoPauseAfter != history.NeverPause {
+		limit = min(limit, max(1, e.rules.AutoPauseAfter-e.streak))
+	}
+	if e.streak >= 5 {
+		limit = 1
+	}
+	return limit
+}
+
+func (e *endpoint) byKey() bool {
+	return e.rules.Ordering == record.OrderKey || e.rules.Ordering == record.OrderStrictKey
+}
+
+func (e *endpoint) strict() bool {
+	return e.rules.Ordering == record.OrderStrict || e.rules.Ordering == record.OrderStrictKey
+}
+
+func (e *endpoint) may(ev *event) bool {
+	together := func(other *event) bool { return !e.byKey() || other.PartitionKey == ev.PartitionKey }
+	for _, f := range e.flight {
+		if f.ev.ID == ev.ID || e.rules.Ordering != record.OrderNone && together(f.ev) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(e.heads, func(head *event) bool { return head != ev && together(head) })
+}
+
+// isCopy: whether the event was delivered already.
+func (e *endpoint) isCopy(ev *event) bool {
+	at, ok := e.delivered[ev.ID]
+	return ok && e.now.Sub(at) < 10*time.Minute
+}
+
+// takeOut takes an event from where it waits.
+func (e *endpoint) takeOut(ev *event) {
+	is := func(other *event) bool { return other == ev }
+	if slices.ContainsFunc(e.parked, is) {
+		e.finished = append(e.finished, ev.place)
+		ev.retried = false
+	}
+	for _, list := range []*[]*event{&e.waiting, &e.parked, &e.queue} {
+		*list = slices.DeleteFunc(*list, is)
+	}
+}
+
+// start begins an attempt, unless it was delivered already; perhaps one before it that
+// a crash makes forgotten.
+func (e *endpoint) start(ev *event) {
+	if e.isCopy(ev) {
+		e.takeOut(ev)
+		e.duplicate(ev)
+		return
+	}
+	if len(e.flight) == 0 && e.draw("crash", 10) == 0 {
+		e.crash(ev)
+	}
+	e.takeOut(ev)
+	e.try(ev)
+	slices.SortStableFunc(e.flight, func(a, b *flying) int { return a.end.Compare(b.end) })
+	if len(e.flight) < e.limit() {
+		e.now = e.now.Add(e.ms("beside", 20))
+	}
+	for len(e.flight) > 0 && !e.flight[0].end.After(e.now) {
+		e.land()
+	}
+}
+
+// land ends the first of the attempts in flight.
+func (e *endpoint) land() {
+	f := e.flight[0]
+	e.flight = e.flight[1:]
+	e.now = later(e.now, f.end)
+	e.settle(f.ev, f.a)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func take(list *[]*event) *event {
@@ -165,6 +296,17 @@ func (e *endpoint) nextArrival() time.Time {
 	}
 	if len(e.queue) > 0 && (at.IsZero() || e.queue[0].Written.Before(at)) {
 		at = e.queue[0].Written
+	}
+	return at
+}
+
+// nextChange is when the next event comes or is due; zero when none does.
+func (e *endpoint) nextChange() (at time.Time) {
+	for _, ev := range slices.Concat(e.waiting, e.queue) {
+		comes := later(ev.due, ev.Written)
+		if comes.After(e.now) && (at.IsZero() || comes.Before(at)) {
+			at = comes
+		}
 	}
 	return at
 }
@@ -209,11 +351,8 @@ func (e *endpoint) act(a history.Act) {
 	e.h.Topics.Acts = append(e.h.Topics.Acts, a)
 }
 
-// try makes an attempt, and perhaps one before it that a crash makes forgotten.
+// try begins an attempt.
 func (e *endpoint) try(ev *event) {
-	if e.draw("crash", 10) == 0 {
-		e.crash(ev)
-	}
 	n := ev.tries + 1
 	a := history.Attempt{
 		Webhook: e.id, ID: ev.ID, Source: ev.Place, Number: n, Started: e.now, Duration: e.ms("duration", 300),
@@ -236,8 +375,22 @@ func (e *endpoint) try(ev *event) {
 		a.Status, a.Outcome, a.Next = 204, record.Delivered, record.NextNone
 		e.request(ev, n, end, 204)
 	}
-	e.now = end
-	e.settle(ev, a)
+	e.flight = append(e.flight, &flying{ev, a, end})
+}
+
+// duplicate ends an event of which a copy was delivered.
+func (e *endpoint) duplicate(ev *event) {
+	written := e.cycle()
+	e.drop(ev)
+	e.h.Topics.Attempts = append(e.h.Topics.Attempts, history.Attempt{
+		Place: e.place("attempts", e.p), Written: written, Webhook: e.id, ID: ev.ID, Source: ev.Place, Outcome: record.Duplicate, Next: record.NextNone,
+	})
+	e.state(written)
+}
+
+// drop: nothing waits for it any more.
+func (e *endpoint) drop(ev *event) {
+	e.heads = slices.DeleteFunc(slices.Clone(e.heads), func(other *event) bool { return other == ev })
 }
 
 func (e *endpoint) request(ev *event, n int, end time.Time, status int) {
@@ -256,10 +409,30 @@ func (e *endpoint) crash(ev *event) {
 	if e.draw("in flight", 2) == 0 {
 		e.request(ev, ev.tries+1, time.Time{}, 0)
 	} else {
-		e.request(ev, ev.tries+1, e.now.Add(e.ms("answered before the crash", int(at.Sub(e.now).Milliseconds()))), []int{204, 500}[e.draw("lost answer", 2)])
+		status, end := []int{204, 500}[e.draw("lost answer", 2)], e.now.Add(e.ms("answered before the crash", int(at.Sub(e.now).Milliseconds())))
+		e.request(ev, ev.tries+1, end, status)
+		if status == 204 && e.draw("and the next", 2) == 0 {
+			e.forgotten(ev, end)
+		}
 	}
 	e.h.Incidents = append(e.h.Incidents, history.Incident{Kind: "crash", Instance: "d0", From: at, To: at})
 	e.now = at.Add(500*time.Millisecond + e.ms("takeover", 12000))
+}
+
+// forgotten is a request for the one that follows a success, and forgotten with it.
+func (e *endpoint) forgotten(ev *event, at time.Time) {
+	was := *e
+	for _, list := range []*[]*event{&e.waiting, &e.parked, &e.queue} {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(other *event) bool { return other.ID == ev.ID })
+	}
+	e.now = at
+	e.drop(ev)
+	next := e.candidate()
+	if next != nil && !e.isCopy(next) {
+		e.request(next, next.tries+1, time.Time{}, 0)
+	}
+	was.sim = e.sim
+	*e = was
 }
 
 // cycle is when what is decided now is committed: a little later, and never
@@ -275,8 +448,10 @@ func (e *endpoint) cycle() time.Time {
 func (e *endpoint) settle(ev *event, a history.Attempt) {
 	ev.tries = a.Number
 	written := e.cycle()
+	e.drop(ev)
 	if a.Outcome == record.Delivered {
 		e.streak = 0
+		e.delivered[ev.ID] = e.now
 	} else {
 		e.streak++
 		e.paused = e.rules.AutoPauseAfter != history.NeverPause && e.streak >= e.rules.AutoPauseAfter
@@ -287,8 +462,11 @@ func (e *endpoint) settle(ev *event, a history.Attempt) {
 		a.Outcome, a.Next = record.Dead, record.NextNone
 		e.dead(ev, written, record.AttemptsExhausted)
 	default:
-		a.NextDueAt = e.now.Add(e.delay(a.Number))
+		a.NextDueAt = a.Started.Add(a.Duration + e.delay(a.Number))
 		ev.due = a.NextDueAt
+		if e.strict() {
+			e.heads = append(e.heads, ev)
+		}
 		if e.paused {
 			a.Next = record.NextParked
 			e.park(ev, written)
@@ -367,16 +545,12 @@ func (e *endpoint) state(written time.Time) {
 	e.h.Topics.States = append(e.h.Topics.States, s)
 }
 
-// invalid is an event that dies without a request, and one that is a duplicate.
+// invalid is an event that dies without a request.
 func (s *sim) invalid() {
-	e := &endpoint{sim: s, p: 1, now: s.start}
+	e := s.endpoint("", 1)
 	e.produce("evt_x", s.start)
 	ev := e.queue[0]
 	e.dead(ev, s.start, record.InvalidRecord)
 	a := history.Attempt{Place: s.place("attempts", 1), Written: s.start, ID: "evt_x", Source: ev.Place, Outcome: record.Dead, Next: record.NextNone}
-	s.h.Topics.Attempts = append(s.h.Topics.Attempts, a)
-
-	e.produce("evt_y", s.start)
-	a = history.Attempt{Place: s.place("attempts", 1), Written: s.start, ID: "evt_y", Source: e.queue[1].Place, Outcome: record.Duplicate, Next: record.NextNone}
 	s.h.Topics.Attempts = append(s.h.Topics.Attempts, a)
 }

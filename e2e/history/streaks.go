@@ -88,9 +88,13 @@ func (c *checker) cross(l lift, log []Attempt, first int) crossing {
 // never more and never fewer, and the state topic counts as the log does.
 //
 // Of a webhook that was deleted, what came before that counts: its owner hears of it
-// later, and then it is nobody's streak any more.
+// later, and then it is nobody's streak any more. Of one that was made again nobody
+// can tell what counts.
 func (c *checker) checkStreaks() {
 	c.each(func(w *webhook) {
+		if w.rules.back() {
+			return
+		}
 		_, deleted := c.Topics.Deleted[w.id]
 		streaks := c.fold(w)
 		if limit := w.rules.AutoPauseAfter; limit > 0 {
@@ -175,7 +179,7 @@ func (c *checker) checkPauses() {
 		// With several in flight, the end of one and the start of another are told
 		// by two goroutines.
 		var several time.Duration
-		if w.rules.AnyOrder {
+		if c.severalInFlight(w) {
 			several = c.Slack
 		}
 		for _, a := range w.attempts {

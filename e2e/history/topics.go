@@ -35,9 +35,11 @@ type Event struct {
 	Webhook string // empty when the key is no legal id
 	ID      string // its own or derived
 	Value   Hash
-	Headers Hash           // of its own headers
-	Expiry  time.Time      // ce_expirytime
-	Moved   *record.Source // the first record, when this is its copy in the right partition
+	Headers Hash // of its own headers
+	// PartitionKey is its ordering key; Redrive is of which redrive it is.
+	PartitionKey, Redrive string
+	Expiry                time.Time      // ce_expirytime
+	Moved                 *record.Source // the first record, when this is its copy in the right partition
 }
 
 // Waiting is a record of a retry topic or of the parked topic.

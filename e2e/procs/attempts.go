@@ -29,14 +29,14 @@ type Attempt struct {
 	Started, Ended time.Time
 }
 
-// attemptsOf are the options of a client that reads it.
-func attemptsOf(topo *topology.Topology) []kgo.Opt {
+// following are the options of a client that reads a topic from its start.
+func following(topo *topology.Topology, topic string) []kgo.Opt {
 	from := map[int32]kgo.Offset{}
 	for p := range topo.Partitions() {
 		from[p] = kgo.NewOffset().AtStart()
 	}
 	return []kgo.Opt{
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topo.Attempts(): from}),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(250 * time.Millisecond),
 	}

@@ -88,6 +88,20 @@ func (p *Process) numbersAt(at time.Time) map[int32]time.Time {
 	return numbers
 }
 
+// NumberStarted is when a number last started at an instance before a time; zero when it
+// did not.
+func (w *World) NumberStarted(instance string, number int32, before time.Time) (at time.Time) {
+	for _, p := range w.Processes() {
+		if p.Instance != instance || p.Started.After(before) {
+			continue
+		}
+		if started := p.numbersAt(before)[number]; started.After(at) {
+			at = started
+		}
+	}
+	return at
+}
+
 // Sent are the events that Kafka has acknowledged.
 func (w *World) Sent() []history.Sent {
 	w.mu.Lock()

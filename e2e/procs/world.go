@@ -42,6 +42,7 @@ type World struct {
 
 	dir        string
 	keysetFile string
+	configs    *configs
 
 	mu        sync.Mutex
 	lives     int
@@ -77,7 +78,8 @@ func New(t *testing.T, cluster *kafkatest.Cluster, numbers int32, script kafkate
 	w.Client = cluster.Client(t, append(w.Options(), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	w.Control = control.New(w.Client, w.Options, w.Topo, keys)
 	w.Receiver = cluster.Receiver(t, script)
-	w.Attempts = watchAttempts(w, cluster.Client(t, append(w.Options(), attemptsOf(w.Topo)...)...))
+	w.Attempts = watchAttempts(w, cluster.Client(t, append(w.Options(), following(w.Topo, w.Topo.Attempts())...)...))
+	w.configs = watchConfigs(w, cluster.Client(t, append(w.Options(), following(w.Topo, w.Topo.Endpoints())...)...))
 	t.Cleanup(func() {
 		last := syscall.SIGKILL
 		if t.Failed() {
@@ -101,21 +103,30 @@ func (w *World) Options() []kgo.Opt {
 	return opts
 }
 
-// Webhook makes a webhook at the receiver, and tells the history its rules.
-func (w *World) Webhook(id string, change func(*record.Endpoint)) {
+// Webhook makes a webhook at the receiver, and tells the history its rules. It
+// returns the configuration, in clear.
+func (w *World) Webhook(id string, change func(*record.Endpoint)) record.Endpoint {
 	w.T.Helper()
+	e, err := w.MakeWebhook(id, change)
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return e
+}
+
+// MakeWebhook is Webhook for many goroutines at once.
+func (w *World) MakeWebhook(id string, change func(*record.Endpoint)) (record.Endpoint, error) {
 	secret := signing.NewSecret()
 	e := record.Endpoint{ID: id, URL: w.Receiver.URL(id), Secrets: []record.Secret{{Value: secret, CreatedAt: record.At(time.Now())}}}
 	change(&e)
-	if _, err := w.Control.WriteEndpoint(w.Ctx, e, -1); err != nil {
-		w.T.Fatal(err)
+	if _, err := w.Control.WriteEndpoint(w.Ctx, e, control.Absent); err != nil {
+		return e, err
 	}
 	w.Receiver.VerifyWith(w.T, id, secret)
-	rules := history.Rules{MaxAttempts: e.MaxAttempts, Tenant: e.Tenant, AnyOrder: e.MaxInFlightOr() > 1}
-	if e.AutoPauseAfterOr() == 0 {
-		rules.AutoPauseAfter = history.NeverPause
-	}
-	w.Rules[id] = rules
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Rules[id] = history.RulesOf(e)
+	return e, nil
 }
 
 // NeverPauses is a webhook without automatic pauses.
@@ -138,21 +149,45 @@ func (w *World) WebhookOfEach() []string {
 
 // Send produces the next event of each of the webhooks named, and waits for Kafka.
 func (w *World) Send(webhooks ...string) error {
-	w.mu.Lock()
 	var records []*kgo.Record
 	for _, webhook := range webhooks {
-		r, err := record.NewEventRecord(w.Topo.Events(), w.Topo.PartitionFor(webhook), record.Event{
-			Webhook: webhook, ID: fmt.Sprintf("%s-%d", webhook, w.next[webhook]), Type: "test.happened", CESource: "/e2e",
-			ContentType: "application/json", PartitionKey: []string{"", "a", "b"}[w.next[webhook]%3], Value: fmt.Appendf(nil, `{"webhook":%q,"n":%d}`, webhook, w.next[webhook]),
-		})
+		w.mu.Lock()
+		n := w.next[webhook]
+		w.next[webhook]++
+		w.mu.Unlock()
+		r, err := w.event(webhook, webhook, n)
 		if err != nil {
-			w.mu.Unlock()
 			return err
 		}
-		w.next[webhook]++
 		records = append(records, r)
 	}
-	w.mu.Unlock()
+	return w.produce(records)
+}
+
+// SendCopy produces the n-th event of a webhook once more, to it or to another one.
+func (w *World) SendCopy(webhook, of string, n int) error {
+	r, err := w.event(webhook, of, n)
+	if err != nil {
+		return err
+	}
+	return w.produce([]*kgo.Record{r})
+}
+
+// Next is the number of the next event of a webhook.
+func (w *World) Next(webhook string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.next[webhook]
+}
+
+func (w *World) event(webhook, of string, n int) (*kgo.Record, error) {
+	return record.NewEventRecord(w.Topo.Events(), w.Topo.PartitionFor(webhook), record.Event{
+		Webhook: webhook, ID: fmt.Sprintf("%s-%d", of, n), Type: "test.happened", CESource: "/e2e",
+		ContentType: "application/json", PartitionKey: []string{"", "a", "b"}[n%3], Value: fmt.Appendf(nil, `{"webhook":%q,"n":%d}`, of, n),
+	})
+}
+
+func (w *World) produce(records []*kgo.Record) error {
 	if err := w.Client.ProduceSync(w.Ctx, records...).FirstErr(); err != nil {
 		return fmt.Errorf("sending events: %w", err)
 	}
