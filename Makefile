@@ -56,6 +56,7 @@ test-race: ## the same under the race detector (needs gcc)
 	  echo "On Debian and Ubuntu: apt-get install gcc libc6-dev" >&2; exit 1; }
 	CGO_ENABLED=1 $(GO) test -race -cpu 1 -timeout 8m $(PACKAGES)
 
+# REENVIO_TEST_KAFKA_VERSION=3.9.1 runs it on another version.
 .PHONY: test-kafka
 test-kafka: kafka-tools ## the end-to-end tests on three Apache Kafka brokers (needs Java 17 and Maven)
 	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 9m $(filter %/e2e %/e2e/%,$(PACKAGES))
@@ -65,11 +66,11 @@ test-crash: kafka-tools ## dispatchers killed at random moments, on the embedded
 	REENVIO_TEST_KAFKA=fake $(GO) test -count=1 -timeout 6m ./e2e/crash/...
 	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 6m ./e2e/crash/...
 
-# A run that fails names its seed, and keeps the dispatchers' logs.
+# A run that fails names its seed, and keeps the dispatchers' logs. The totals of every run are a line of .cache/chaos-totals.jsonl.
 .PHONY: chaos
 chaos: kafka-tools ## random faults for MINUTES (default 10) on Apache Kafka, drawn from SEED (default: another each time)
 	@rm -rf .cache/chaos; mkdir -p .cache/chaos
-	REENVIO_TEST_MINUTES=$(MINUTES) REENVIO_TEST_SEED=$(SEED) $(GO) test -count=1 -v -timeout 0 -artifacts -outputdir $(CURDIR)/.cache/chaos ./e2e/chaos || { \
+	REENVIO_TEST_MINUTES=$(MINUTES) REENVIO_TEST_SEED=$(SEED) REENVIO_TEST_TOTALS=$(CURDIR)/.cache/chaos-totals.jsonl $(GO) test -count=1 -v -timeout 0 -artifacts -outputdir $(CURDIR)/.cache/chaos ./e2e/chaos || { \
 	  echo "make chaos: failed; again: make chaos MINUTES=$(MINUTES) SEED=$(SEED); logs: .cache/chaos" >&2; exit 1; }
 
 .PHONY: mutants

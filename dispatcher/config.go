@@ -28,6 +28,7 @@ type Config struct {
 	Cycle          time.Duration `koanf:"cycle" doc:"How often outcomes are committed. Shorter means fewer requests made again after a crash, and more transactions. 5ms to 5s."`
 	DrainTimeout   time.Duration `koanf:"drain_timeout" doc:"How long requests in flight may still run when a number is given up or the process stops; what runs longer is cut, and made again by the next owner. 0s to 45s. Supervisors must wait 20s longer before they kill."`
 	MaxInFlight    int           `koanf:"max_in_flight" doc:"Requests in flight at once, over all webhooks; each costs a connection and some memory. 1 to 1000000."`
+	MaxPerHost     int           `koanf:"max_per_host" doc:"Requests in flight at once to one host and port, over all its webhooks, which take turns; counted by each dispatcher for itself. 0 to max_in_flight; 0 is no limit."`
 	MaxUncommitted time.Duration `koanf:"max_uncommitted" doc:"No request starts while an outcome has waited longer than this to be committed: it bounds what a crash repeats while Kafka is in trouble. 100ms to 30s."`
 	LeaveOnStop    bool          `koanf:"leave_on_stop" doc:"Leave the group at a clean stop, so that others take over at once. With false the numbers wait for a restart, at most the session timeout of 10s."`
 }
@@ -60,6 +61,9 @@ func (c Config) Validate() error {
 	bound("max_uncommitted", c.MaxUncommitted, 100*time.Millisecond, transactionTimeout)
 	if c.MaxInFlight < 1 || c.MaxInFlight > 1_000_000 {
 		errs = append(errs, fmt.Errorf("dispatcher.max_in_flight is %d, but must be between 1 and 1000000", c.MaxInFlight))
+	}
+	if c.MaxPerHost < 0 || c.MaxPerHost > c.MaxInFlight {
+		errs = append(errs, fmt.Errorf("dispatcher.max_per_host is %d, but must be between 0 (no limit) and dispatcher.max_in_flight, %d", c.MaxPerHost, c.MaxInFlight))
 	}
 	return errors.Join(errs...)
 }

@@ -113,7 +113,7 @@ func TestDisabledWhileAway(t *testing.T) {
 			t.Errorf("%v are paused", paused)
 		}
 		a.look(0, func(n *number) {
-			if n.endpoints.entries["plain"].read {
+			if n.endpoints.entries["plain"].opened != unopened {
 				t.Error("a webhook with nothing to do was decrypted")
 			}
 		})

@@ -30,6 +30,10 @@ func TestConfigBounds(t *testing.T) {
 		"one in flight":          {"", func(c *Config) { c.MaxInFlight = 1 }},
 		"too many in flight":     {"dispatcher.max_in_flight", func(c *Config) { c.MaxInFlight = 1_000_001 }},
 		"a million in flight":    {"", func(c *Config) { c.MaxInFlight = 1_000_000 }},
+		"no limit per host":      {"", func(c *Config) { c.MaxPerHost = 0 }},
+		"all to one host":        {"", func(c *Config) { c.MaxPerHost = c.MaxInFlight }},
+		"more than all":          {"dispatcher.max_per_host", func(c *Config) { c.MaxPerHost = c.MaxInFlight + 1 }},
+		"less than none":         {"dispatcher.max_per_host", func(c *Config) { c.MaxPerHost = -1 }},
 		"negative number at all": {"dispatcher.max_in_flight", func(c *Config) { c.MaxInFlight = -1 }},
 	} {
 		cfg := Defaults()

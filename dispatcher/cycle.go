@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -84,7 +85,7 @@ func (c *cycle) run(ctx context.Context) {
 		switch err := c.once(ctx); {
 		case err == nil:
 			pause = 0
-		case refusedForContent(err): // and replaced: no reason to wait
+		case refusedForContent(err) && !c.d.txn.stuck: // and replaced: no reason to wait
 			pause = 0
 			ring(c.work)
 		default:
@@ -112,7 +113,10 @@ func (c *cycle) once(ctx context.Context) error {
 	began := time.Now()
 	outcome, err := c.d.txn.commit(ctx, b)
 	c.d.metrics.cycle(outcome, time.Since(began))
-	c.setFailing(err)
+	level := slog.LevelDebug // the same again
+	if c.setFailing(err) {
+		level = slog.LevelWarn
+	}
 	if outcome != outcomeCommitted {
 		for _, p := range b.parts {
 			p.n.out.aborted()
@@ -121,7 +125,7 @@ func (c *cycle) once(ctx context.Context) error {
 			c.d.ownership.expelled(b.member, err)
 		}
 		if err != nil && ctx.Err() == nil {
-			c.d.log.Warn("cycle not committed, its records are written again", "cycle", b.id.String(), "result", string(outcome), "error", err)
+			c.d.log.Log(ctx, level, "cycle not committed, its records are written again", "cycle", b.id.String(), "result", string(outcome), "error", err)
 		}
 		return err
 	}
@@ -134,13 +138,16 @@ func (c *cycle) once(ctx context.Context) error {
 	return nil
 }
 
-func (c *cycle) setFailing(err error) {
+// setFailing notes why nothing is committed, nil when something was; true: that is new.
+func (c *cycle) setFailing(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := c.failing
 	c.failing = ""
 	if err != nil {
 		c.failing = err.Error()
 	}
+	return c.failing != before
 }
 
 func (c *cycle) trouble() string {
@@ -156,7 +163,7 @@ func (b *batch) assemble(d *Dispatcher) []*outgoing {
 	var all []*outgoing
 	for _, p := range b.parts {
 		for _, r := range p.records {
-			if !r.refused {
+			if !r.leftOut {
 				all = append(all, r)
 			}
 			if r.beside != nil {

@@ -26,7 +26,7 @@ func (n *number) tellDeath(it *item, reason record.DeathReason, message string) 
 	a := n.attemptOf(it)
 	a.Outcome, a.Next, a.Error = record.Dead, record.NextNone, string(reason)+": "+message
 	level := slog.LevelWarn
-	if reason == record.Discarded { // a person wants it so, of thousands perhaps
+	if reason == record.Discarded || reason == record.ParkedExpired { // thousands perhaps, and it is said once
 		level = slog.LevelInfo
 	}
 	n.log.Log(n.ctx, level, "event died", "webhook", it.Webhook, "event", it.ID, "reason", string(reason), "error", message, "source", it.Source.String())
@@ -61,7 +61,7 @@ func (n *number) outgoing(it *item, rec *kgo.Record) *outgoing {
 	if rec.Topic == n.d.topo.Events() { // which leaves no room for the header of a move
 		message = fmt.Sprintf("it is in the wrong partition for its key, and too large to be moved to partition %d", rec.Partition)
 	}
-	death := n.death(time.Now(), record.TooLarge, message, nil, nil)
+	death := n.death(n.d.now(), record.TooLarge, message, nil, nil)
 	whole := func() *kgo.Record { return it.DeadLetter(n.d.topo.DLQ(), n.p, death) }
 	return &outgoing{
 		rec: rec, instead: append([]func() *kgo.Record{whole}, n.lesserDeaths(it, death)...),

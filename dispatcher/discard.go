@@ -48,6 +48,7 @@ func (n *number) discardParked(w *webhook, o order) answer {
 		return done("0 events discarded, none is parked")
 	}
 	w.parked.inPass = false
+	n.parked.sweep.leaves(w)
 	for _, it := range w.queue.take(func(it *item) bool { return it.topic == n.d.topo.Parked() }) {
 		n.unqueued(it)
 		n.leaveInParked(w, it)
@@ -83,7 +84,7 @@ func (n *number) fetchedToDiscard(w *webhook, d *discard, from int64, b kafka.Ba
 	case d.at != from: // something that lies before it came back
 		n.readToDiscard(w, 0)
 	default:
-		now := time.Now()
+		now := n.d.now()
 		if a := n.trying(d.order, func() answer { return n.discardBatch(now, w, b) }); a != later {
 			n.discardEnds(now, w, a)
 		}
@@ -114,11 +115,11 @@ func (n *number) discardBatch(now time.Time, w *webhook, b kafka.Batch) answer {
 			continue
 		case young:
 			continue
-		case w.scattered() && !d.kept: // behind a request in flight, which ends
+		case !d.kept && w.scattered(r.Offset, r.Offset+1): // behind a request in flight, which ends
 			d.at = r.Offset
 			n.readToDiscard(w, discardRest)
 			return later
-		case w.scattered():
+		case d.kept && w.scattered(r.Offset, w.parked.cursor):
 			return failed("%d events discarded; the rest lies scattered among more than %d that are discarded already: resume the webhook, or discard up to a later time", d.died, maxDone)
 		case !d.kept:
 			w.parked.cursor = r.Offset + 1
@@ -175,9 +176,13 @@ func (w *webhook) waitsInParked(offset int64) bool {
 	return !dealtWith && !slices.Contains(w.parked.loaded, offset)
 }
 
-// scattered: whether the state lists as much as it may.
-func (w *webhook) scattered() bool {
-	return w.state.Parked != nil && len(w.state.Parked.Done) >= maxDone
+// scattered: whether the state lists as much as it may, and would have to list one more
+// when the one at offset has been dealt with, and the webhook's place is cursor.
+func (w *webhook) scattered(offset, cursor int64) bool {
+	if len(w.parked.loaded) > 0 {
+		cursor = min(cursor, w.parked.loaded[0])
+	}
+	return cursor <= offset && w.state.Parked != nil && len(w.state.Parked.Done) >= maxDone
 }
 
 // parkedItem is a record of the parked topic, not counted as read back.

@@ -45,6 +45,10 @@ type Options struct {
 	Log        *slog.Logger
 	Registry   prometheus.Registerer
 	Transport  Transport
+	// Now is the clock, in tests; by default the machine's. The wall clock may be set at
+	// any time: what is written to records and read from them goes by it, and what is
+	// measured inside by the monotonic reading, which must be there too.
+	Now func() time.Time
 }
 
 // Transport replaces the network of requests, in tests. The zero value is the
@@ -62,6 +66,7 @@ type Dispatcher struct {
 	boot      string // tells the lives of one instance id apart
 	version   string
 	log       *slog.Logger
+	now       func() time.Time
 	topo      *topology.Topology
 	keys      *secrets.Keyset
 	schedule  retrytiers.Schedule
@@ -70,6 +75,7 @@ type Dispatcher struct {
 	from      From
 	sender    *delivery.Sender
 	slots     *slots
+	hosts     *hosts
 	metrics   *metrics
 
 	topics    []string // what the group subscribes to: events, retry topics, commands
@@ -88,6 +94,7 @@ type Dispatcher struct {
 	ownership *ownership
 	lease     lease
 
+	parkedLife   atomic.Int64 // how long an event may stay parked; 0: not known yet
 	eventTypes   eventTypes
 	keysWarned   sync.Once
 	joined       atomic.Bool // group is set
@@ -107,8 +114,11 @@ func New(o Options) (*Dispatcher, error) {
 	if o.Config.Group == "" {
 		o.Config.Group = GroupOf(o.Topology.Prefix())
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	sender, err := delivery.New(delivery.Options{
-		Egress: o.Egress, Version: o.Version, MaxInFlight: o.Config.MaxInFlight, Dial: o.Transport.Dial,
+		Egress: o.Egress, Version: o.Version, MaxInFlight: o.Config.MaxInFlight, Dial: o.Transport.Dial, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -120,10 +130,10 @@ func New(o Options) (*Dispatcher, error) {
 	boot := make([]byte, 6)
 	_, _ = rand.Read(boot) // never fails (crypto/rand)
 	d := &Dispatcher{
-		cfg: o.Config, options: o, instance: o.Kafka.InstanceID, boot: hex.EncodeToString(boot), version: o.Version, log: o.Log,
+		cfg: o.Config, options: o, instance: o.Kafka.InstanceID, boot: hex.EncodeToString(boot), version: o.Version, log: o.Log, now: o.Now,
 		topo: o.Topology, keys: o.Keys, schedule: retrytiers.NewSchedule(o.Retry), line: retrytiers.NewLine(tiers),
 		successes: successes(o.Attempts.Successes), from: o.From,
-		sender: sender, slots: newSlots(o.Config.MaxInFlight), failed: make(chan error, 1), heartbeatNow: make(chan struct{}, 1), eventTypes: types,
+		sender: sender, slots: newSlots(o.Config.MaxInFlight), hosts: newHosts(o.Config.MaxPerHost), failed: make(chan error, 1), heartbeatNow: make(chan struct{}, 1), eventTypes: types,
 	}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.metrics = newMetrics(d, o.Registry)
@@ -189,20 +199,16 @@ func (d *Dispatcher) start(ctx context.Context) (err error) {
 	if err := d.txn.connect(ctx); err != nil {
 		return err
 	}
-	fetching, err := d.client("fetch",
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(),               // the end of endpoints-p is a marker, and must be seen
-		kgo.FetchMaxWait(500*time.Millisecond), // a resumed partition waits for the fetch under way
-		// Large enough never to cut an answer short of a partition: the embedded broker
-		// then forgets to say which transactions in it were aborted.
-		kgo.FetchMaxBytes(int32(min(1<<30, fetchBytes*int64(len(d.topics)+1)*int64(d.topo.Partitions())))),
-		kgo.FetchMaxPartitionBytes(fetchBytes),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-	)
+	quick, err := d.fetchClient("fetch", quickWait)
 	if err != nil {
 		return err
 	}
-	d.fetch = newFetcher(d, fetching)
+	patient, err := d.fetchClient("fetch_idle", patientWait)
+	if err != nil {
+		quick.Close()
+		return err
+	}
+	d.fetch = newFetcher(d, quick, patient)
 	d.running.Go(func() { d.fetch.run(d.ctx) })
 	d.running.Go(func() { d.cycle.run(d.ctx) })
 	return d.join()
@@ -210,6 +216,27 @@ func (d *Dispatcher) start(ctx context.Context) (err error) {
 
 // fetchBytes is what one fetch takes of one partition.
 const fetchBytes = 256 << 10
+
+// fetchClient makes a client for the fetcher. A fetch that finds nothing new waits.
+func (d *Dispatcher) fetchClient(name string, wait time.Duration) (*kgo.Client, error) {
+	// Known without a partition to fetch: one that is added before kgo has looked at its
+	// topic is looked up in vain, and then waits for a second.
+	known := map[string]map[int32]kgo.Offset{d.topo.Endpoints(): {}}
+	for _, topic := range d.topics {
+		known[topic] = map[int32]kgo.Offset{}
+	}
+	return d.client(name,
+		kgo.ConsumePartitions(known),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), // the end of endpoints-p is a marker, and must be seen
+		kgo.FetchMaxWait(wait),
+		// Large enough never to cut an answer short of a partition: the embedded broker
+		// then forgets to say which transactions in it were aborted.
+		kgo.FetchMaxBytes(int32(min(1<<30, fetchBytes*int64(len(d.topics)+1)*int64(d.topo.Partitions())))),
+		kgo.FetchMaxPartitionBytes(fetchBytes),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	)
+}
 
 // join makes us a member of the group. The group client fetches nothing: see fetcher.
 func (d *Dispatcher) join() (err error) {
@@ -240,6 +267,7 @@ func (d *Dispatcher) join() (err error) {
 	})
 	d.running.Go(func() { d.keepLease(d.ctx) })
 	d.running.Go(func() { d.watchLease(d.ctx) })
+	d.running.Go(func() { d.watchRetention(d.ctx) })
 	return nil
 }
 
@@ -288,6 +316,12 @@ func (d *Dispatcher) client(name string, more ...kgo.Opt) (*kgo.Client, error) {
 	return cl, nil
 }
 
+// recordRetries is how often a record is tried that a broker can't take now: its disk
+// is full, or too few replicas are in sync. Then the transaction ends without it, and
+// the reason is known; by default it would be tried in silence until the coordinator
+// times the transaction out.
+const recordRetries = 10
+
 // newProducer makes the client that writes transactions.
 func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
 	compressor, err := kafka.NewCompressor(record.MaxRecordBytes)
@@ -306,6 +340,7 @@ func (d *Dispatcher) newProducer(id string) (*kgo.Client, error) {
 		kgo.ProducerLinger(0),
 		kgo.MaxBufferedRecords(1<<20),
 		kgo.UnknownTopicRetries(-1),
+		kgo.RecordRetries(recordRetries),
 	)
 }
 
@@ -344,7 +379,7 @@ func (d *Dispatcher) close() {
 		d.group.Close()
 	}
 	if d.fetch != nil {
-		d.fetch.cl.Close()
+		d.fetch.close()
 	}
 	d.running.Wait()
 	d.ownership.wait()

@@ -53,7 +53,7 @@ func (n *number) restoreRecent() error {
 	if n.recent.window == 0 {
 		return nil
 	}
-	now, topic := time.Now(), n.d.topo.Delivered()
+	now, topic := n.d.now(), n.d.topo.Delivered()
 	from, err := kafka.OffsetAt(n.ctx, n.d.plain, topic, n.p, now.Add(-n.recent.window))
 	if err == nil {
 		_, err = kafka.ReadFrom(n.ctx, n.d.plain, topic, n.p, from, func(r *kgo.Record) error {

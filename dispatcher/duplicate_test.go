@@ -106,3 +106,24 @@ func TestNoDedup(t *testing.T) {
 		w.until("both are delivered", func() bool { return len(w.receiver.Of("w")) == 2 })
 	})
 }
+
+// A copy that waits for the first one's outcome keeps back what follows it under its own
+// ordering key, where that is another one.
+func TestCopyUnderAnotherKey(t *testing.T) {
+	for _, o := range []record.Ordering{record.OrderKey, record.OrderStrictKey} {
+		inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+			w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
+				if q.EventID == eventID("w", 0) && q.Nth == 1 {
+					return kafkatest.Response{Status: 500, Delay: 10 * time.Second}
+				}
+				return kafkatest.Response{Status: 200}
+			})
+			w.webhook("w", inOrder(o))
+			w.produce(w.keyed("w", 0, "a"), w.keyed("w", 0, "b"), w.keyed("w", 1, "b"))
+			w.start("a", remembers)
+			w.until("all have ended", func() bool { return len(w.delivered("w"))+w.duplicates("w") == 3 })
+			zero, one := eventID("w", 0), eventID("w", 1)
+			mustEqual(t, "starts in order "+string(o), w.starts("w"), []string{zero + "/1", zero + "/1", one + "/1"})
+		})
+	}
+}

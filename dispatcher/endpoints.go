@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -22,15 +23,22 @@ type endpoints struct {
 
 // endpoint is one record of the topic, decoded and prepared when it is needed.
 type endpoint struct {
-	value  []byte // nil: a tombstone
-	config record.Endpoint
-	ready  *delivery.Endpoint
-	err    error // why no request can be made with it
-	read   bool
+	value   []byte   // nil: a tombstone
+	*opened          // unopened until then
+	dormant *dormant // what there is of its webhook when that is dormant
 
 	// What is remembered of its last attempt.
 	tried, quick bool
 }
+
+// opened is what a record says.
+type opened struct {
+	config record.Endpoint
+	ready  *delivery.Endpoint
+	err    error // why no request can be made with it
+}
+
+var unopened = &opened{}
 
 // existence is an open question whether a webhook exists: answered when the topic
 // has been read to end, a high watermark taken after the event or command was
@@ -53,6 +61,9 @@ func (e *endpoints) deleted(id string) bool {
 
 func (e *endpoint) deleted() bool { return e.value == nil }
 
+// mayResume: whether a pause by failures ends by itself, without reading what cannot say so.
+func (e *endpoint) mayResume() bool { return bytes.Contains(e.value, []byte(`"auto_resume"`)) }
+
 // urlHost is where requests go, as far as that can be read.
 func (e *endpoint) urlHost() string {
 	if e.ready != nil {
@@ -67,7 +78,11 @@ func (e *endpoints) put(r *kgo.Record) *endpoint {
 	if r.Attrs.IsControl() || len(r.Key) == 0 {
 		return nil
 	}
-	entry := &endpoint{value: r.Value}
+	// A copy: the record shares the memory of all that was fetched with it.
+	entry := &endpoint{value: bytes.Clone(r.Value), opened: unopened}
+	if before := e.entries[string(r.Key)]; before != nil {
+		entry.dormant = before.dormant
+	}
 	e.entries[string(r.Key)] = entry
 	return entry
 }
@@ -115,14 +130,25 @@ func (n *number) prepare(now time.Time, w *webhook, e *endpoint) {
 
 // read decodes a configuration when it is needed first.
 func (n *number) read(id string, e *endpoint) {
-	if e.read {
+	if e.opened != unopened {
 		return
 	}
-	e.read = true
+	e.opened = &opened{}
 	e.config, e.ready, e.err = n.d.open(id, e.value)
 	if e.err != nil {
 		n.log.Error("webhook's configuration can't be used", "webhook", id, "error", e.err)
 	}
+}
+
+// config is a webhook's configuration as far as it can be read, the default one where
+// there is none.
+func (n *number) config(id string) *record.Endpoint {
+	e, known := n.endpoints.get(id)
+	if !known || e.deleted() {
+		return &record.Endpoint{}
+	}
+	n.read(id, e)
+	return &e.config
 }
 
 // follow: true, when that has changed something.
@@ -179,6 +205,7 @@ func (n *number) bury(now time.Time, w *webhook) {
 	if w.paused() {
 		n.paused--
 	}
+	n.parked.sweep.leaves(w)
 	w.heldBy, w.waits, w.notBefore = nil, false, time.Time{}
 	n.parked.active[w] = true
 	w.state = record.State{Webhook: w.id, Status: record.Active, Parked: w.state.Parked, Version: w.state.Version}
@@ -203,7 +230,7 @@ func (n *number) askExists(webhook string, answer func(now time.Time)) {
 			if err == nil {
 				n.inbox.post(func() {
 					n.endpoints.checks = append(n.endpoints.checks, existence{end: end, answer: answer})
-					n.answerChecks(time.Now())
+					n.answerChecks(n.d.now())
 				})
 				return
 			}

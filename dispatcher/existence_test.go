@@ -54,7 +54,7 @@ func TestWebhookMadeInTime(t *testing.T) {
 		a.owns(0)
 		a.quiesce()
 		endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
-		a.d.fetch.cl.PauseFetchPartitions(endpoints)
+		a.stopReading(endpoints)
 		w.webhookUnread("w")
 		w.send("w", 0, 2)
 		w.until("the event was looked at", func() bool {
@@ -66,7 +66,7 @@ func TestWebhookMadeInTime(t *testing.T) {
 		if len(w.dead()) > 0 {
 			t.Fatal("the event died before the configurations were read to their end")
 		}
-		a.d.fetch.cl.ResumeFetchPartitions(endpoints)
+		a.readOn(endpoints)
 		w.until("both are delivered", func() bool { return len(w.delivered("w")) == 2 })
 		mustEqual(t, "sent", ids(w.receiver.Of("w")), eventIDs("w", 0, 2))
 	})
@@ -136,7 +136,7 @@ func TestCommandsForANewWebhook(t *testing.T) {
 		a.owns(0)
 		a.quiesce()
 		endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
-		a.d.fetch.cl.PauseFetchPartitions(endpoints)
+		a.stopReading(endpoints)
 		w.webhookUnread("w")
 		for _, c := range []record.Command{
 			{ID: "1", Webhook: "w", Action: record.ActionPause},
@@ -155,7 +155,7 @@ func TestCommandsForANewWebhook(t *testing.T) {
 			return all
 		}
 		mustEqual(t, "results before the configuration was read", results(), nil)
-		a.d.fetch.cl.ResumeFetchPartitions(endpoints)
+		a.readOn(endpoints)
 		w.until("all are done", func() bool { return len(results()) == 3 })
 		mustEqual(t, "results", results(), []string{"1 done", "2 done", "3 done"})
 		if !w.pausedBy("w", record.PauseManual) {
@@ -165,4 +165,15 @@ func TestCommandsForANewWebhook(t *testing.T) {
 			t.Errorf("a command for nobody: %+v", r)
 		}
 	})
+}
+
+// stopReading and readOn keep partitions from the dispatcher, behind its back.
+func (p *process) stopReading(partitions map[string][]int32) {
+	p.d.fetch.quick.PauseFetchPartitions(partitions)
+	p.d.fetch.patient.PauseFetchPartitions(partitions)
+}
+
+func (p *process) readOn(partitions map[string][]int32) {
+	p.d.fetch.quick.ResumeFetchPartitions(partitions)
+	p.d.fetch.patient.ResumeFetchPartitions(partitions)
 }

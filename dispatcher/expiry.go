@@ -11,9 +11,17 @@ import (
 // one that waits for long is not parked or sent on once more. A request in flight
 // ends as usual.
 func (n *number) expire(now time.Time, it *item) bool {
-	if it.Expiry.IsZero() || now.Before(it.Expiry.Time) {
+	if !it.expired(now) {
 		return false
 	}
-	n.die(now, it, record.Expired, "its ce_expirytime, "+it.Expiry.String()+", has passed")
+	n.die(now, it, record.Expired, it.expiryText())
 	return true
+}
+
+func (it *item) expired(now time.Time) bool {
+	return !it.Expiry.IsZero() && !now.Before(it.Expiry.Time)
+}
+
+func (it *item) expiryText() string {
+	return "its ce_expirytime, " + it.Expiry.String() + ", has passed"
 }

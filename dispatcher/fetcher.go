@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// fetcher polls the topics of all owned numbers with one direct client, and hands
+// fetcher polls the topics of all owned numbers with a direct client, and hands
 // each record to the current life of its number.
 //
 // Membership and fetching are two clients on purpose. A group client that fetches
@@ -19,37 +20,68 @@ import (
 // drain would hold everybody up. It also begins at the committed offset alone,
 // where a number begins at the offset and the set of what is done beyond it.
 type fetcher struct {
-	d  *Dispatcher
-	cl *kgo.Client
+	d              *Dispatcher
+	quick, patient *kgo.Client // see turns.go
 
-	mu      sync.Mutex
-	sinks   map[int32]*number
-	polls   uint64
-	begun   *sync.Cond // a poll has begun
-	stop    context.CancelFunc
-	stopped bool
+	mu         sync.Mutex
+	cl         *kgo.Client // the one whose turn it is
+	quickUntil time.Time
+	sinks      map[int32]*sink
+	polls      uint64
+	begun      *sync.Cond // a poll has begun
+	stop       context.CancelFunc
+	stopped    bool
 }
 
-func newFetcher(d *Dispatcher, cl *kgo.Client) *fetcher {
-	f := &fetcher{d: d, cl: cl, sinks: map[int32]*number{}}
+// sink is who gets the records of a number, and where each of its topics is fetched on.
+type sink struct {
+	n    *number
+	next map[string]int64
+}
+
+func newFetcher(d *Dispatcher, quick, patient *kgo.Client) *fetcher {
+	f := &fetcher{d: d, quick: quick, patient: patient, cl: quick, sinks: map[int32]*sink{}}
 	f.begun = sync.NewCond(&f.mu)
 	return f
 }
 
+// close ends polling for good.
+func (f *fetcher) close() {
+	f.quick.Close()
+	f.patient.Close()
+}
+
 // add begins fetching for n from the given offsets, by topic.
 func (f *fetcher) add(n *number, from map[string]int64) {
+	f.mu.Lock()
+	f.hurryLocked() // before the barrier: the poll that begins then is the quick client's
+	f.mu.Unlock()
 	f.barrier()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if n.ctx.Err() != nil {
 		return
 	}
-	f.sinks[n.p] = n
-	partitions := map[string]map[int32]kgo.Offset{}
-	for topic, at := range from {
-		partitions[topic] = map[int32]kgo.Offset{n.p: kgo.NewOffset().At(at)}
+	s := &sink{n: n, next: maps.Clone(from)}
+	f.sinks[n.p] = s
+	f.cl.AddConsumePartitions(s.offsets(map[string]map[int32]kgo.Offset{}))
+}
+
+// offsets adds where the number is fetched on to what kgo begins with.
+func (s *sink) offsets(all map[string]map[int32]kgo.Offset) map[string]map[int32]kgo.Offset {
+	for topic, at := range s.next {
+		if all[topic] == nil {
+			all[topic] = map[int32]kgo.Offset{}
+		}
+		all[topic][s.n.p] = kgo.NewOffset().At(at)
 	}
-	f.cl.AddConsumePartitions(partitions)
+	return all
+}
+
+// paused: whether fetching of one of its topics is paused.
+func (s *sink) paused(topic string) bool {
+	stream := s.n.streams[topic]
+	return stream != nil && stream.paused.Load()
 }
 
 // barrier returns when a poll has begun after the call. A poll that was under way
@@ -70,13 +102,19 @@ func (f *fetcher) barrier() {
 func (f *fetcher) remove(n *number) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sinks[n.p] != n {
-		return
+	if s := f.sinks[n.p]; s != nil && s.n == n {
+		delete(f.sinks, n.p)
+		f.dropLocked(s)
 	}
-	delete(f.sinks, n.p)
-	gone := map[string][]int32{f.d.topo.Endpoints(): {n.p}}
-	for _, topic := range f.d.topics {
-		gone[topic] = []int32{n.p}
+}
+
+// dropLocked stops the client whose turn it is from fetching for sinks.
+func (f *fetcher) dropLocked(sinks ...*sink) {
+	gone := map[string][]int32{}
+	for _, s := range sinks {
+		for topic := range s.next {
+			gone[topic] = append(gone[topic], s.n.p)
+		}
 	}
 	f.cl.RemoveConsumePartitions(gone)
 	f.cl.ResumeFetchPartitions(gone) // kgo keeps pauses beyond a removal
@@ -86,12 +124,13 @@ func (f *fetcher) remove(n *number) {
 func (f *fetcher) pauseLocked(n *number, s *stream) {
 	s.paused.Store(true)
 	f.cl.PauseFetchPartitions(map[string][]int32{s.topic: {n.p}})
+	f.hurryLocked()
 }
 
 func (f *fetcher) release(n *number, s *stream) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sinks[n.p] == n && s.paused.CompareAndSwap(true, false) {
+	if sink := f.sinks[n.p]; sink != nil && sink.n == n && s.paused.CompareAndSwap(true, false) {
 		f.cl.ResumeFetchPartitions(map[string][]int32{s.topic: {n.p}})
 	}
 }
@@ -106,11 +145,14 @@ func (f *fetcher) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		poll, stop := context.WithCancel(ctx)
 		f.mu.Lock()
+		turn := time.AfterFunc(f.takeTurnLocked(time.Now()), stop)
+		cl := f.cl
 		f.stop = stop
 		f.polls++
 		f.begun.Broadcast()
 		f.mu.Unlock()
-		fetches := f.cl.PollRecords(poll, 10_000)
+		fetches := cl.PollRecords(poll, 10_000)
+		turn.Stop()
 		stop()
 		f.route(fetches)
 	}
@@ -120,16 +162,18 @@ func (f *fetcher) route(fetches kgo.Fetches) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
-		n := f.sinks[p.Partition]
+		s := f.sinks[p.Partition]
 		if p.Err != nil {
 			f.complain(p.Topic, p.Partition, p.Err)
 		}
-		if n == nil || len(p.Records) == 0 {
+		if s == nil || len(p.Records) == 0 {
 			return
 		}
+		n := s.n
+		s.next[p.Topic] = p.Records[len(p.Records)-1].Offset + 1
 		stream := n.streams[p.Topic]
 		if stream == nil {
-			n.inbox.post(func() { n.endpointRecords(time.Now(), p.Records) })
+			n.inbox.post(func() { n.endpointRecords(n.d.now(), p.Records) })
 			return
 		}
 		// Paused first: the number, which may take all of it in at once, is who releases.

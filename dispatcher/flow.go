@@ -133,7 +133,7 @@ func (n *number) shed(now time.Time) {
 	for n.flow.lanes.over(lower(true, lanesRecords), lower(true, lanesBytes)) {
 		var longest *webhook
 		for _, w := range n.webhooks {
-			if w.parkable() && (fullFor >= shedAnyAfter || w.slow(now)) && (longest == nil || w.queue.len() > longest.queue.len()) {
+			if w.parkable() && (fullFor >= shedAnyAfter || n.slow(now, w)) && (longest == nil || w.queue.len() > longest.queue.len()) {
 				longest = w
 			}
 		}
@@ -187,7 +187,7 @@ func (n *number) parkSlowRetries(now time.Time) {
 	for n.flow.retries.over(lower(true, dueRecords), lower(true, dueBytes)) {
 		var longest *webhook
 		for _, w := range n.webhooks {
-			if w.slow(now) && w.retries.len() > 0 && (longest == nil || w.retries.len() > longest.retries.len()) {
+			if n.slow(now, w) && w.retries.len() > 0 && (longest == nil || w.retries.len() > longest.retries.len()) {
 				longest = w
 			}
 		}
@@ -203,9 +203,10 @@ func (n *number) parkDue(now time.Time, w *webhook) {
 	n.parkLane(now, w, record.ParkBehind)
 }
 
-// slow: whether its lane stands still for longer than a quick answer takes.
-func (w *webhook) slow(now time.Time) bool {
-	return len(w.flight) > 0 && now.Sub(w.startedAt) >= slowAnswer || now.Before(w.notBefore)
+// slow: whether its lane stands still for longer than a quick answer takes, or its host
+// is full.
+func (n *number) slow(now time.Time, w *webhook) bool {
+	return len(w.flight) > 0 && now.Sub(w.startedAt) >= slowAnswer || now.Before(w.notBefore) || n.d.hosts.waits(n, w.id)
 }
 
 // parkable: whether its queue holds events. What came back from parked is bounded

@@ -12,12 +12,11 @@ const stuckAfter = time.Minute
 // Live gives the reasons to restart the process; none when it is well. Waiting for
 // Kafka is no such reason: a restart would not help.
 func (d *Dispatcher) Live() (reasons []string) {
-	now := time.Now()
 	d.ownership.each(func(n *number) {
 		if !n.started.Load() {
 			return
 		}
-		if silent := now.Sub(time.Unix(0, n.turnAt.Load())); silent > stuckAfter {
+		if silent := time.Since(n.born) - time.Duration(n.turnAt.Load()); silent > stuckAfter {
 			reasons = append(reasons, fmt.Sprintf("number %d has not turned for %s", n.p, silent.Round(time.Second)))
 		}
 	})
@@ -30,8 +29,7 @@ func (d *Dispatcher) Ready() (reasons []string) {
 	if !joined {
 		return []string{"not a member of the group yet"}
 	}
-	now := time.Now()
-	if !d.lease.holds(member, now) {
+	if !d.lease.holds(member, time.Now()) {
 		reasons = append(reasons, fmt.Sprintf("the group has not acknowledged this member (generation %d) for %s", generation, leaseTime))
 	}
 	if why := d.cycle.trouble(); why != "" {
@@ -40,7 +38,7 @@ func (d *Dispatcher) Ready() (reasons []string) {
 	d.ownership.each(func(n *number) {
 		if !n.started.Load() {
 			reasons = append(reasons, fmt.Sprintf("number %d is starting", n.p))
-		} else if why := n.out.full(now, d.cfg.MaxUncommitted); why != "" {
+		} else if why := n.out.full(d.now(), d.cfg.MaxUncommitted); why != "" {
 			reasons = append(reasons, fmt.Sprintf("number %d: %s", n.p, why))
 		}
 	})

@@ -31,7 +31,7 @@ func (n *number) take(now time.Time, r *kgo.Record) {
 func (n *number) item(d *record.Delivery, r *kgo.Record) *item {
 	n.sequence++
 	return &item{
-		Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence,
+		Delivery: d, topic: r.Topic, offset: r.Offset, bytes: itemOverhead + d.Size(), sequence: n.sequence, written: r.Timestamp,
 		ticket: &ticket{webhook: d.Webhook, place: r.Offset},
 	}
 }
@@ -49,7 +49,7 @@ func (n *number) guard(it *item, f func()) {
 			if it.decided { // where it goes is settled: it must not go there twice
 				return
 			}
-			n.die(time.Now(), it, record.InvalidRecord, fmt.Sprintf("panic: %v", p))
+			n.die(n.d.now(), it, record.InvalidRecord, fmt.Sprintf("panic: %v", p))
 		}
 	}()
 	f()
@@ -101,8 +101,12 @@ func (n *number) waiting(now time.Time, r *kgo.Record) {
 			return
 		}
 		tier, _ := n.d.topo.TierOf(r.Topic)
-		due := n.clamp(it, r.Timestamp)
-		leave, hop := n.d.line.Leave(tier, r.Timestamp, due)
+		written := r.Timestamp
+		if written.After(now) { // the clock of who wrote it was ahead, or ours has been set back
+			written = now
+		}
+		due := n.clamp(it, written)
+		leave, hop := n.d.line.Leave(tier, written, due)
 		n.flow.waits(tier, it)
 		// Inside the process due times are monotonic: a step of the wall clock must
 		// not fire a thousand retries at once.
@@ -183,7 +187,7 @@ const roundingUp = 2 * time.Millisecond
 // clamp brings a due time read from a record within what the schedule could have
 // produced: one corrupt header must not park a partition for ever.
 func (n *number) clamp(it *item, producedAt time.Time) time.Time {
-	ceiling := n.d.schedule.Ceiling(it.Attempts, n.policy(it.Webhook)) + roundingUp
+	ceiling := n.d.schedule.Ceiling(it.Attempts, policyOf(n.config(it.Webhook))) + roundingUp
 	// A hop is produced later than the attempt it belongs to, so this is generous to it.
 	return retrytiers.Clamp(it.DueAt.Time, producedAt, ceiling)
 }

@@ -11,7 +11,7 @@ import (
 type inventory struct {
 	inFlight, lanes, paused int
 	bytes, parked, backlog  int64
-	oldest                  time.Duration
+	oldest, uncommitted     time.Duration
 	waiting, overdue        map[time.Duration]int // by tier
 	stopped                 map[string]int        // topics that are not taken in, by reason
 }
@@ -36,7 +36,7 @@ func (d *Dispatcher) inventory() (sum inventory, owned int) {
 		owned++
 		if n.started.Load() {
 			asked++
-			n.inbox.post(func() { answers <- n.inventory(time.Now(), ends) })
+			n.inbox.post(func() { answers <- n.inventory(n.d.now(), ends) })
 		}
 	})
 	patience := time.NewTimer(time.Second)
@@ -78,6 +78,7 @@ func (i *inventory) add(a inventory) {
 	i.parked += a.parked
 	i.backlog += a.backlog
 	i.oldest = max(i.oldest, a.oldest)
+	i.uncommitted = max(i.uncommitted, a.uncommitted)
 	for tier, n := range a.waiting {
 		i.waiting[tier] += n
 	}
@@ -93,6 +94,8 @@ func (n *number) inventory(now time.Time, ends map[int32]int64) inventory {
 	i := newInventory()
 	i.inFlight = int(n.inFlight.Load())
 	i.paused = n.paused
+	i.uncommitted = n.out.age(now)
+	i.parked = n.dormants.parked
 	i.bytes = int64(n.flow.lanes.bytes + n.flow.returned.bytes + n.flow.retries.bytes)
 	for tier, waiting := range n.flow.waiting {
 		i.waiting[tier] = waiting.records

@@ -35,7 +35,7 @@ func (l *lease) renew(member string, sent, now time.Time) (regained bool) {
 	if !sent.After(l.sent) {
 		return false
 	}
-	regained = member != l.member || now.Sub(l.sent) >= leaseTime
+	regained = member != l.member || elapsed(l.sent, now) >= leaseTime
 	l.member, l.sent = member, sent
 	return regained
 }
@@ -47,7 +47,13 @@ func (l *lease) age(member string, now time.Time) (time.Duration, bool) {
 	if l.member == "" || l.member != member {
 		return 0, false
 	}
-	return now.Sub(l.sent), true
+	return elapsed(l.sent, now), true
+}
+
+// elapsed is how much time may have passed: the monotonic clock stands still while a
+// machine is suspended, and the other one may be set back. The longer of both is safe.
+func elapsed(from, now time.Time) time.Duration {
+	return max(now.Sub(from), now.Round(0).Sub(from.Round(0)))
 }
 
 // holds: whether member may start a request.

@@ -33,6 +33,21 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// A suspended machine's monotonic clock stands still, and the wall clock is set when it goes on.
+func TestLeaseOfASuspendedMachine(t *testing.T) {
+	var l lease
+	start := time.Now()
+	l.renew("m", start, start)
+	for d, want := range map[time.Duration]bool{leaseTime: false, -time.Hour: true} {
+		if l.holds("m", stepped(start.Add(time.Second), d)) != want {
+			t.Errorf("a second after an answer, with the clock set by %s: the lease holds is not %v", d, want)
+		}
+	}
+	if !l.holds("m", start.Add(leaseTime-1)) || l.holds("m", stepped(start.Add(leaseTime), -time.Hour)) {
+		t.Error("the clock was set back, and the lease lasts longer")
+	}
+}
+
 // Answers may come in another order than their requests were sent.
 func TestLeaseIsNotShortened(t *testing.T) {
 	var l lease

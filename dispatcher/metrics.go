@@ -28,8 +28,8 @@ type metrics struct {
 	misrouted             prometheus.Counter
 	duplicates, forgotten prometheus.Counter
 
-	owned, lease, inFlight, slots, lanes, buffered, backlog, oldest, paused, parked *prometheus.Desc
-	waiting, overdue, stopped                                                       *prometheus.Desc
+	owned, lease, inFlight, slots, hosts, lanes, buffered, backlog, oldest, paused, parked *prometheus.Desc
+	waiting, overdue, stopped, uncommitted                                                 *prometheus.Desc
 }
 
 const namespace = "reenvio"
@@ -62,19 +62,21 @@ func newMetrics(d *Dispatcher, registry prometheus.Registerer) *metrics {
 		forgotten:  prometheus.NewCounter(prometheus.CounterOpts(opts("dedup_forgotten_total", "Delivered ids forgotten before dedup.window had passed, because there were too many."))),
 		misrouted:  prometheus.NewCounter(prometheus.CounterOpts(opts("misrouted_events_total", "Events found in the wrong partition for their key, and moved."))),
 
-		owned:    state("owned_partitions", "Partition numbers in the hands of this dispatcher."),
-		lease:    state("lease_age_seconds", "Since the group last acknowledged this member."),
-		inFlight: state("in_flight", "Requests in flight."),
-		slots:    state("slots", "Request slots: in use by webhooks that answer well (proven), by others (suspect), and free.", "class"),
-		lanes:    state("lanes", "Webhooks with something queued in memory."),
-		buffered: state("buffered_bytes", "Bytes of events in memory."),
-		backlog:  state("backlog", "Events not yet tried: the signal to scale by."),
-		oldest:   state("oldest_incomplete_seconds", "Age of the oldest event that is queued, in flight or overdue."),
-		paused:   state("webhooks_paused", "Paused webhooks of the owned numbers."),
-		parked:   state("parked_records", "Parked events of the owned numbers."),
-		waiting:  state("retry_waiting", "Retries in the due queue, by tier.", "tier"),
-		stopped:  state("intake_stopped", "Topic-partitions of which nothing has been taken in for 10 s and more, by the bound that is reached.", "reason"),
-		overdue:  state("retry_overdue", "Retries that are due and have not started, by tier.", "tier"),
+		owned:       state("owned_partitions", "Partition numbers in the hands of this dispatcher."),
+		lease:       state("lease_age_seconds", "Since the group last acknowledged this member."),
+		inFlight:    state("in_flight", "Requests in flight."),
+		slots:       state("slots", "Request slots: in use by webhooks that answer well (proven), by others (suspect), and free.", "class"),
+		hosts:       state("host_waiting", "Webhooks that wait because their host has dispatcher.max_per_host requests in flight."),
+		lanes:       state("lanes", "Webhooks with something queued in memory."),
+		buffered:    state("buffered_bytes", "Bytes of events in memory."),
+		backlog:     state("backlog", "Events not yet tried: the signal to scale by."),
+		oldest:      state("oldest_incomplete_seconds", "Age of the oldest event that is queued, in flight or overdue."),
+		uncommitted: state("uncommitted_seconds", "Age of the oldest outcome that is not committed. From dispatcher.max_uncommitted on its number starts no request."),
+		paused:      state("webhooks_paused", "Paused webhooks of the owned numbers."),
+		parked:      state("parked_records", "Parked events of the owned numbers."),
+		waiting:     state("retry_waiting", "Retries in the due queue, by tier.", "tier"),
+		stopped:     state("intake_stopped", "Topic-partitions of which nothing has been taken in for 10 s and more, by the bound that is reached.", "reason"),
+		overdue:     state("retry_overdue", "Retries that are due and have not started, by tier.", "tier"),
 	}
 	// From the start, so that an alert sees the first of a kind as an increase.
 	for _, reason := range record.DeathReasons() {
@@ -121,7 +123,7 @@ func (m *metrics) attempt(a record.Attempt, reason string) {
 
 // Describe is prometheus.Collector.
 func (m *metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.owned, m.lease, m.inFlight, m.slots, m.lanes, m.buffered, m.backlog, m.oldest, m.paused, m.parked, m.waiting, m.overdue, m.stopped} {
+	for _, d := range []*prometheus.Desc{m.owned, m.lease, m.inFlight, m.slots, m.hosts, m.lanes, m.buffered, m.backlog, m.oldest, m.paused, m.parked, m.waiting, m.overdue, m.stopped, m.uncommitted} {
 		to <- d
 	}
 }
@@ -142,10 +144,12 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	gauge(m.slots, float64(m.d.slots.inUse(proven)), "proven")
 	gauge(m.slots, float64(m.d.slots.inUse(suspect)), "suspect")
 	gauge(m.slots, float64(m.d.slots.left()), "free")
+	gauge(m.hosts, float64(m.d.hosts.waiting()))
 	gauge(m.lanes, float64(sum.lanes))
 	gauge(m.buffered, float64(sum.bytes))
 	gauge(m.backlog, float64(sum.backlog))
 	gauge(m.oldest, sum.oldest.Seconds())
+	gauge(m.uncommitted, sum.uncommitted.Seconds())
 	gauge(m.paused, float64(sum.paused))
 	gauge(m.parked, float64(sum.parked))
 	for tier, n := range sum.waiting {

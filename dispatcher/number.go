@@ -29,7 +29,8 @@ type number struct {
 	inbox   inbox
 	out     outbox
 	started atomic.Bool
-	turnAt  atomic.Int64 // unix ns of the last turn, for the watchdog
+	born    time.Time
+	turnAt  atomic.Int64 // of the last turn, in ns since it was born: the wall clock would lie to the watchdog
 	serial  uint64
 
 	cutMu       sync.Mutex
@@ -56,8 +57,11 @@ type number struct {
 	flow      flow
 	recent    *recent   // delivered ids
 	paused    int       // webhooks that are paused
+	dormants  dormants  // of them
+	dozeAt    time.Time // when to look for more
 	freeAt    time.Time // when everything was released last
 	blocked   string
+	silent    silence
 }
 
 // item is one event on its way, in the hands of its number.
@@ -72,6 +76,7 @@ type item struct {
 	delivered bool
 	hash      string    // of its ordering key, once it is needed
 	due       time.Time // monotonic, of a retry; zero otherwise
+	written   time.Time // the timestamp of the record
 	able      time.Time // of a retry that has started: when it could at the earliest
 	skip      *order    // in flight: it dies when its request ends, unless that delivers it
 }
@@ -98,6 +103,7 @@ func newNumber(d *Dispatcher, p int32, serial uint64, member string, former <-ch
 	n := &number{
 		d: d, p: p, serial: serial, member: member, former: former,
 		log:     d.log.With("number", p),
+		born:    time.Now(),
 		done:    make(chan struct{}),
 		drained: make(chan struct{}),
 		inbox:   newInbox(),
@@ -110,7 +116,6 @@ func newNumber(d *Dispatcher, p int32, serial uint64, member string, former <-ch
 		n.streams[topic] = &stream{topic: topic}
 	}
 	n.reset()
-	n.turnAt.Store(time.Now().UnixNano())
 	return n
 }
 
@@ -119,6 +124,7 @@ func (n *number) live() {
 	defer func() {
 		n.d.fetch.remove(n)
 		n.d.slots.leave(n)
+		n.d.hosts.leave(n)
 		n.cut("the number is not ours any more")
 		n.running.Wait()
 		if n.former != nil {
@@ -152,7 +158,7 @@ func (n *number) live() {
 		n.rest(time.Second)
 	}
 	n.started.Store(true)
-	n.log.Info("number started", "after_ms", time.Since(began).Milliseconds(), "webhooks_with_state", len(n.webhooks))
+	n.log.Info("number started", "after_ms", time.Since(began).Milliseconds(), "webhooks_with_state", len(n.webhooks)+n.dormants.webhooks)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -162,12 +168,12 @@ func (n *number) live() {
 		case <-n.inbox.bell:
 		case <-timer.C:
 		}
-		n.turnAt.Store(time.Now().UnixNano())
+		n.turnAt.Store(int64(time.Since(n.born)))
 		for _, message := range n.inbox.take() {
 			n.step(message)
 		}
 		var wait time.Duration
-		n.step(func() { wait = n.turn(time.Now()) })
+		n.step(func() { wait = n.turn(n.d.now()) })
 		timer.Reset(wait)
 	}
 }
@@ -187,22 +193,29 @@ const idleTurn = 10 * time.Second
 func (n *number) turn(now time.Time) time.Duration {
 	if n.draining {
 		n.d.slots.leave(n)
+		n.d.hosts.leave(n)
 		n.checkDrained()
 		return idleTurn
 	}
 	n.blocked = n.whyBlocked(now)
+	n.noteSilence(now)
 	n.leaveDue(now)
 	n.startTests(now)
 	n.startReady(now) // first what is here: it makes room
 	n.takeIn(now)
 	n.startReady(now)
 	n.readParked(now)
+	n.expireParked(now)
+	n.fallAsleep(now)
 	wait := idleTurn
 	if due, _, ok := n.due.Peek(); ok {
 		wait = min(wait, max(0, due.Sub(now)))
 	}
 	if !n.flow.full.IsZero() { // nothing else may wake us while they stand still
 		wait = min(wait, shedSlowAfter)
+	}
+	if !n.silent.since.IsZero() && !n.silent.told {
+		wait = min(wait, silentLong)
 	}
 	return wait
 }
@@ -299,7 +312,7 @@ func (n *number) whyBlocked(now time.Time) string {
 	switch {
 	case n.ctx.Err() != nil:
 		return "the number is not ours any more"
-	case !n.d.lease.holds(n.member, now):
+	case !n.d.lease.holds(n.member, time.Now()):
 		return "the group has not acknowledged us for " + leaseTime.String()
 	}
 	if h := n.heldAll(); h != nil {

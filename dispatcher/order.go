@@ -56,16 +56,21 @@ func (n *number) candidate(now time.Time, w *webhook) *item {
 	if w.lane() == 0 || w.stopped() || w.checking || now.Before(w.notBefore) {
 		return nil
 	}
-	limit, ordering := 1, record.OrderFirstAttempt
-	if e, known := n.endpoints.get(w.id); known && !e.deleted() {
-		if n.read(w.id, e); e.err == nil {
-			limit, ordering = w.limit(&e.config), e.config.OrderingOr()
-		}
-	}
-	if len(w.flight) >= limit {
+	c := n.config(w.id)
+	if len(w.flight) >= w.limit(c) {
 		return nil
 	}
-	may := func(it *item) bool { return w.may(it, ordering) }
+	var kept []string // keys of which an event waits for a copy of it, which is in flight under another key
+	may := func(it *item) bool {
+		switch {
+		case byKey(c.OrderingOr()) && slices.Contains(kept, it.PartitionKey):
+			return false
+		case w.copyFlies(it):
+			kept = append(kept, it.PartitionKey)
+			return false
+		}
+		return w.may(it, c.OrderingOr())
+	}
 	if it, ok := w.retries.find(may); ok {
 		return it
 	}
@@ -75,13 +80,8 @@ func (n *number) candidate(now time.Time, w *webhook) *item {
 
 // may: whether nothing that it must not overtake, or must not go beside, is before it.
 func (w *webhook) may(it *item, ordering record.Ordering) bool {
-	for _, other := range w.flight {
-		if other.ID == it.ID { // a second copy waits for the first one's outcome
-			return false
-		}
-		if byKey(ordering) && other.PartitionKey == it.PartitionKey {
-			return false
-		}
+	if byKey(ordering) && slices.ContainsFunc(w.flight, func(other *item) bool { return other.PartitionKey == it.PartitionKey }) {
+		return false
 	}
 	if !strictly(ordering) {
 		return true
@@ -106,6 +106,11 @@ func (w *webhook) may(it *item, ordering record.Ordering) bool {
 	return free
 }
 
+// copyFlies: whether a copy of it is in flight, for whose outcome it waits.
+func (w *webhook) copyFlies(it *item) bool {
+	return slices.ContainsFunc(w.flight, func(other *item) bool { return other.ID == it.ID })
+}
+
 // keyHash is what a head says of its ordering key.
 func (it *item) keyHash() string {
 	if it.hash == "" {
@@ -114,13 +119,18 @@ func (it *item) keyHash() string {
 	return it.hash
 }
 
-// becomesHead notes that nothing overtakes it from now on.
-func (n *number) becomesHead(w *webhook, it *item, ordering record.Ordering) {
+// noteHead notes that nothing overtakes it from now on; in an order that is not strict,
+// that it is no head (any more).
+func (n *number) noteHead(w *webhook, it *item, ordering record.Ordering) {
 	if !strictly(ordering) {
 		w.state.DropHead(it.Source)
 		return
 	}
+	before := w.state.HeadCount()
 	w.state.SetHead(record.Head{Source: it.Source, Attempts: it.Attempts, DueAt: it.DueAt, Key: it.keyHash()})
+	if ordering == record.OrderStrictKey && before < headsLimit && w.state.HeadCount() >= headsLimit {
+		n.log.Warn("so many keys of a webhook fail that only their events start", "webhook", w.id, "keys", w.state.HeadCount())
+	}
 }
 
 // headEnds: nothing waits for it any more, but for the commit of its death: a crash
@@ -165,18 +175,9 @@ func (n *number) retryRecord(w *webhook, it *item, tier time.Duration) *outgoing
 // diedInstead: its record was refused, and a dead letter was written in its place.
 func (n *number) diedInstead(w *webhook, source record.Source) {
 	if w.state.DropHead(source) {
-		n.save(time.Now(), w)
+		n.save(n.d.now(), w)
 		n.makeReady(w)
 	}
-}
-
-func (n *number) ordering(w *webhook) record.Ordering {
-	e, known := n.endpoints.get(w.id)
-	if !known || e.deleted() {
-		return record.OrderFirstAttempt
-	}
-	n.read(w.id, e)
-	return e.config.OrderingOr()
 }
 
 // seeks: whether a head lies in the parked topic that is not in memory.
@@ -223,7 +224,7 @@ func (n *number) soughtAll(w *webhook) {
 		w.state.DropHead(source)
 	}
 	if len(gone) > 0 {
-		n.save(time.Now(), w)
+		n.save(n.d.now(), w)
 		n.makeReady(w)
 	}
 }

@@ -250,6 +250,9 @@ func TestResumeWidens(t *testing.T) {
 		if all[1].Start.Before(all[0].End) || w.most("w") != 8 {
 			t.Errorf("the second began %s before the first had ended; at most %d ran at once", all[0].End.Sub(all[1].Start), w.most("w"))
 		}
+		if all[3].Start.Before(all[1].End) {
+			t.Errorf("the fourth began %s before the second had ended", all[1].End.Sub(all[3].Start))
+		}
 	})
 }
 
@@ -365,4 +368,23 @@ func ordersUnderChange(t *testing.T, w *world, seed uint64) {
 			}
 		}
 	}
+}
+
+// A resume ends a half-open state: what waits is sent, several at once again.
+func TestResumeHalfOpen(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w", inOrder(record.OrderNone), atOnce(8), neverPauses)
+		w.receiver.Answer("w", kafkatest.After(10*time.Second, kafkatest.Always(500)))
+		a := w.start("a")
+		a.owns(0)
+		w.send("w", 0, 50)
+		time.Sleep(65 * time.Second)
+		w.receiver.Answer("w", kafkatest.After(10*time.Second, kafkatest.Always(200)))
+		w.do("w", record.ActionResume)
+		resumed := time.Now()
+		w.until("all are delivered", func() bool { return len(w.delivered("w")) == 50 })
+		if took := time.Since(resumed); took > 200*time.Second {
+			t.Errorf("50 requests of 10s took %s: one by one", took)
+		}
+	})
 }

@@ -23,9 +23,9 @@ type outgoing struct {
 	rec *kgo.Record
 	// instead makes the records that are tried, one after the other, when the
 	// broker refuses rec for its content (too large). Empty: rec is small by
-	// construction; refused all the same, it is left out.
+	// construction; refused all the same, it is left out, unless it is a dead letter.
 	instead []func() *kgo.Record
-	refused bool
+	leftOut bool
 	// dies makes the record that tells of the death, when rec is replaced by a dead
 	// letter; beside is that record then. Nil: what tells of it was decided with rec.
 	dies   func() *kgo.Record
@@ -34,10 +34,9 @@ type outgoing struct {
 	landed func(*outgoing)
 }
 
-// replace is for a record that the broker has refused. false: it is left out.
+// replace is for a record that the broker has refused. false: there is no other form.
 func (o *outgoing) replace() bool {
 	if len(o.instead) == 0 {
-		o.refused = true
 		return false
 	}
 	if o.dies != nil {
@@ -241,16 +240,31 @@ func (b *outbox) len() int {
 	return n
 }
 
+// age is how long the oldest outcome has waited for its commit.
+func (b *outbox) age(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if since := b.oldest(); !since.IsZero() {
+		return now.Sub(since)
+	}
+	return 0
+}
+
+// oldest is when the oldest outcome was decided; zero without one. The caller holds the lock.
+func (b *outbox) oldest() time.Time {
+	if b.frozen != nil && !b.frozen.since.IsZero() {
+		return b.frozen.since
+	}
+	return b.since
+}
+
 // full: whether no more requests may start until something is committed, and why.
 func (b *outbox) full(now time.Time, limit time.Duration) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	records, bytes, since := len(b.records), b.bytes, b.since
+	records, bytes, since := len(b.records), b.bytes, b.oldest()
 	if b.frozen != nil {
 		records, bytes = records+len(b.frozen.records), bytes+b.frozen.bytes
-		if !b.frozen.since.IsZero() {
-			since = b.frozen.since
-		}
 	}
 	switch {
 	case !since.IsZero() && now.Sub(since) >= limit:

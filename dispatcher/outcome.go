@@ -132,18 +132,18 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		case pauseFor == "":
 			why = record.ParkHold
 		}
-		n.becomesHead(w, it, e.config.OrderingOr())
+		n.noteHead(w, it, e.config.OrderingOr())
 		n.settle(now, w, it, a, res.Failure, n.toParked(now, w, it, why))
 	default:
-		wait := n.d.schedule.Delay(it.Attempts, n.policyOf(e), rand.Float64())
-		it.DueAt = record.NotBefore(res.StartedAt.Add(res.Duration + wait))
-		n.becomesHead(w, it, e.config.OrderingOr())
+		wait := n.d.schedule.Delay(it.Attempts, policyOf(&e.config), rand.Float64())
+		it.DueAt = record.NotBefore(calendar(now, res.StartedAt.Add(res.Duration+wait)))
+		n.noteHead(w, it, e.config.OrderingOr())
 		a.Outcome, a.Next, a.NextAttemptAt = record.Failed, record.NextRetry, it.DueAt
 		tier := n.d.line.Tier(wait)
 		n.settle(now, w, it, a, res.Failure, n.retryRecord(w, it, tier))
 	}
 	if !deleted && asked > 0 {
-		n.wait(now, w, res.StartedAt.Add(res.Duration+asked))
+		n.wait(now, w, calendar(now, res.StartedAt.Add(res.Duration+asked)))
 	}
 	switch {
 	case pauseFor != "":
@@ -152,6 +152,9 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 		n.save(now, w)
 	}
 }
+
+// calendar is t as the wall clock counts now: it may have been set since t was taken.
+func calendar(now, t time.Time) time.Time { return now.Add(t.Sub(now)) }
 
 // answered notes the last answer, unless there is something of more weight: why the
 // configuration, which has changed meanwhile, can't be used.
@@ -264,17 +267,9 @@ func (n *number) logAttempt(w *webhook, it *item, a record.Attempt) {
 	n.log.LogAttrs(n.ctx, slog.LevelInfo, "attempt", attrs...)
 }
 
-func (n *number) policy(webhook string) retrytiers.Policy {
-	if e, ok := n.endpoints.get(webhook); ok && !e.deleted() {
-		n.read(webhook, e)
-		return n.policyOf(e)
-	}
-	return retrytiers.Policy{}
-}
-
-func (n *number) policyOf(e *endpoint) retrytiers.Policy {
-	p := retrytiers.Policy{Jitter: retrytiers.Jitter(e.config.JitterOr())}
-	for _, d := range e.config.Schedule {
+func policyOf(c *record.Endpoint) retrytiers.Policy {
+	p := retrytiers.Policy{Jitter: retrytiers.Jitter(c.JitterOr())}
+	for _, d := range c.Schedule {
 		p.Schedule = append(p.Schedule, time.Duration(d))
 	}
 	return p

@@ -24,8 +24,9 @@ const (
 	drainLane   = 100
 	quickAnswer = time.Second
 	quickRate   = 20 // requests per second, of a webhook that limits them
-	// passBytes is how much one fetch of a pass takes.
-	passBytes = 1 << 20
+	// passBytes is how much one fetch of a pass takes, compressed: in memory it may be
+	// ten times as much.
+	passBytes = 256 << 10
 	// passRest is the wait after a pass that found nothing: what was just committed
 	// becomes readable a moment later, when its markers are written.
 	passRest = 50 * time.Millisecond
@@ -38,6 +39,8 @@ type parkedPlace struct {
 	unacked int     // parked, but not yet committed
 	inPass  bool
 	quick   bool // the last of what was read back was answered quickly, whatever the answer
+	// expiring: it was said that its events die of age.
+	expiring bool
 
 	// A head that lies here goes out first, whatever lies before it: it is sought.
 	seeking bool
@@ -61,6 +64,12 @@ type parkedReader struct {
 	running   bool
 	found     bool
 	notBefore time.Time
+	// kept is the batch that the last pass stopped in. A batch is far more than one
+	// webhook takes at a time: without it, it would be read dozens of times.
+	kept kafka.Batch
+
+	sweep  *sweep    // through its front, for what has become too old
+	lookAt time.Time // when the next one may begin
 }
 
 // park holds an event back.
@@ -99,7 +108,7 @@ func (n *number) parkedLanded(w *webhook, source record.Source, o *outgoing) {
 	}
 	n.discardLanded(w)
 	n.emptied(w)
-	n.save(time.Now(), w)
+	n.save(n.d.now(), w)
 	n.forget(w)
 }
 
@@ -145,10 +154,10 @@ func (n *number) parkAll(now time.Time, w *webhook, all []*item, why record.Park
 	if len(d.records) == 0 {
 		return
 	}
-	if o := n.ordering(w); strictly(o) { // what is in flight was before them, and stays so if its request is cut
+	if o := n.config(w.id).OrderingOr(); strictly(o) { // what is in flight was before them, and stays so if its request is cut
 		for _, it := range w.flight {
 			if w.state.HeadAt(it.Source) == nil {
-				n.becomesHead(w, it, o)
+				n.noteHead(w, it, o)
 			}
 		}
 	}
@@ -163,6 +172,7 @@ func (n *number) leaveInParked(w *webhook, it *item) {
 	w.parked.inPass = false
 	w.parked.cursor = min(w.parked.cursor, it.offset)
 	w.parked.unload(it.offset)
+	n.parked.sweep.leaves(w)
 	if d := w.discard; d != nil && it.offset < d.at { // it is looked at once more
 		d.at, d.kept = w.parked.cursor, false
 	}
@@ -190,13 +200,16 @@ func (n *number) doneInParked(w *webhook, it *item) {
 	}
 	i, _ = slices.BinarySearch(p.Done, p.From)
 	p.Done = slices.Delete(p.Done, 0, i)
+	if it.offset < p.From && it.written.After(p.OldestAt.Time) { // all that is left is younger
+		p.OldestAt = record.At(it.written)
+	}
 	n.emptied(w)
 }
 
 // emptied ends the return when nothing is left.
 func (n *number) emptied(w *webhook) {
 	if w.state.Parked != nil && w.state.Parked.Count <= 0 {
-		w.state.Parked = nil
+		w.state.Parked, w.parked.expiring = nil, false
 		n.log.Info("nothing parked any more", "webhook", w.id)
 	}
 }
@@ -213,16 +226,19 @@ func (w *webhook) share() int {
 // returning: whether events of w are to be read back now.
 func (n *number) returning(w *webhook) bool {
 	w.parked.seeking = false
-	if w.state.HeadCount() > 0 && w.discard == nil {
+	if w.discard != nil || n.parked.sweep.looksFor(w) { // they read for themselves
+		return false
+	}
+	if w.state.HeadCount() > 0 {
 		if w.parked.seeking = n.seeks(w); w.parked.seeking {
 			w.parked.seek = w.state.Parked.From
 			return true
 		}
-		if n.ordering(w) == record.OrderStrict { // nothing else could start
+		if n.config(w.id).OrderingOr() == record.OrderStrict { // nothing else could start
 			return false
 		}
 	}
-	return w.discard == nil && w.parkedCount() > int64(len(w.parked.loaded)) &&
+	return w.parkedCount() > int64(len(w.parked.loaded)) &&
 		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.share()/2
 }
 
@@ -247,24 +263,36 @@ func (n *number) readParked(now time.Time) {
 			from = at
 		}
 	}
+	if len(n.parked.active) == 0 {
+		n.parked.kept = kafka.Batch{}
+	}
 	if from < 0 {
 		return
 	}
 	n.parked.running, n.parked.found = true, false
-	n.running.Go(func() { n.pass(from) })
+	kept := n.parked.kept
+	n.parked.kept = kafka.Batch{}
+	if len(kept.Records) == 0 || from < kept.Records[0].Offset || from >= kept.Next {
+		kept = kafka.Batch{}
+	}
+	n.running.Go(func() { n.pass(from, kept) })
 }
 
 // pass reads in a goroutine of its own, batch by batch, as fast as the number takes them.
-func (n *number) pass(from int64) {
+func (n *number) pass(from int64, kept kafka.Batch) {
 	defer n.inbox.post(n.passEnded)
-	reader := kafka.NewReader(n.d.plain, n.d.topo.Parked(), n.p, from)
+	reader := kafka.NewReader(n.d.plain, n.d.topo.Parked(), n.p, max(from, kept.Next))
 	for at := from; n.ctx.Err() == nil; {
-		batch, err := reader.Next(n.ctx, 0, passBytes)
-		if err != nil {
-			if n.ctx.Err() == nil {
-				n.log.Warn("reading parked events failed, trying again", "error", err)
+		batch := kept
+		kept = kafka.Batch{}
+		if len(batch.Records) == 0 {
+			var err error
+			if batch, err = reader.Next(n.ctx, 0, passBytes); err != nil {
+				if n.ctx.Err() == nil {
+					n.log.Warn("reading parked events failed, trying again", "error", err)
+				}
+				return
 			}
-			return
 		}
 		more := make(chan bool, 1)
 		n.inbox.post(func() { more <- n.passBatch(batch) })
@@ -282,7 +310,7 @@ func (n *number) pass(from int64) {
 
 // passBatch takes what belongs to returning webhooks; false: nobody wants more.
 func (n *number) passBatch(b kafka.Batch) bool {
-	now := time.Now()
+	now := n.d.now()
 	if b.Reset {
 		n.log.Error("parked events are gone before they were read: retention has taken them", "log_start", b.LogStart)
 	}
@@ -319,6 +347,9 @@ func (n *number) passBatch(b kafka.Batch) bool {
 			more = true
 		}
 	}
+	if !more {
+		n.parked.kept = b
+	}
 	return more && next == b.Next && !n.draining
 }
 
@@ -339,7 +370,8 @@ func (n *number) returned(now time.Time, w *webhook, r *kgo.Record) {
 func (n *number) passEnded() {
 	n.parked.running = false
 	if !n.parked.found {
-		n.parked.notBefore = time.Now().Add(passRest)
+		n.parked.kept = kafka.Batch{}
+		n.parked.notBefore = n.d.now().Add(passRest)
 		n.due.Push(n.parked.notBefore, 0, waiting{})
 	}
 	for w := range n.parked.active {
@@ -351,12 +383,17 @@ func (n *number) passEnded() {
 			n.soughtAll(w)
 			continue
 		}
-		// All that was committed has been looked at. What is still counted is gone.
-		if p := w.state.Parked; p != nil && w.parked.unacked == 0 && w.parked.cursor >= n.parked.end && p.Count != int64(len(w.parked.loaded)) {
-			n.log.Error("parked events are missing, retention may have taken them", "webhook", w.id, "missing", p.Count-int64(len(w.parked.loaded)))
-			p.Count = int64(len(w.parked.loaded))
-			n.emptied(w)
-			n.save(time.Now(), w)
-		}
+		n.lookedThrough(n.d.now(), w)
+	}
+}
+
+// lookedThrough: what was committed has been looked at up to the webhook's place. When
+// that is all, what is still counted is gone.
+func (n *number) lookedThrough(now time.Time, w *webhook) {
+	if p := w.state.Parked; p != nil && w.parked.unacked == 0 && w.parked.cursor >= n.parked.end && p.Count != int64(len(w.parked.loaded)) {
+		n.log.Error("parked events are missing, retention may have taken them", "webhook", w.id, "missing", p.Count-int64(len(w.parked.loaded)))
+		p.Count = int64(len(w.parked.loaded))
+		n.emptied(w)
+		n.save(now, w)
 	}
 }

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -53,6 +54,9 @@ func (s *shelf) steps() []step {
 				s.n.passEnded()
 			}
 		}},
+		{4, "a sweep begins", func(t *rapid.T) { s.beginSweep(time.Duration(rapid.IntRange(1, 6).Draw(t, "age")) * time.Second) }},
+		{4, "the sweep reads on", func(t *rapid.T) { s.sweepOn(rapid.Int64Range(1, 20).Draw(t, "size")) }},
+		{2, "the sweep reads much", func(*rapid.T) { s.sweepOn(500) }},
 		{1, "the process restarts", func(*rapid.T) { s.restart() }},
 	}
 }
@@ -91,6 +95,7 @@ func (s *shelf) empty() {
 		s.land()
 		s.beginPass()
 		s.readOn(100)
+		s.sweepOn(100)
 		idle := true
 		for _, id := range s.ids {
 			w := s.n.webhook(id)

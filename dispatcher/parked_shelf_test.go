@@ -29,6 +29,7 @@ type shelf struct {
 	frozen   *part
 	landings []*part // committed, the number has not been told
 	pos      int64   // of the pass that runs
+	swept    int64   // of the sweep that runs
 
 	// What has been dealt with, by the transaction that says so.
 	done, doneFrozen, doneDecided map[int64]bool
@@ -54,7 +55,7 @@ func (s *shelf) restart() {
 	}
 	n.parked.end = s.end
 	for _, id := range s.ids {
-		n.endpoints.entries[id] = &endpoint{value: []byte("x"), read: true, config: record.Endpoint{ID: id}}
+		n.endpoints.entries[id] = &endpoint{value: []byte("x"), opened: &opened{config: record.Endpoint{ID: id}}}
 		if state, ok := s.states[id]; ok {
 			w := n.webhook(id)
 			w.state = cloneState(state)
@@ -78,9 +79,13 @@ func (s *shelf) webhook() *webhook {
 // arrive brings a new event.
 func (s *shelf) arrive(id string) {
 	s.events++
-	it := &item{ticket: &ticket{}, Delivery: &record.Delivery{Event: record.Event{Webhook: id, ID: fmt.Sprint(s.events)}, Key: []byte(id)}, topic: s.d.topo.Events(), offset: s.events}
+	it := &item{ticket: &ticket{}, Delivery: &record.Delivery{Event: record.Event{Webhook: id, ID: fmt.Sprint(s.events)}, Key: []byte(id), Source: s.source(s.events)}, topic: s.d.topo.Events(), offset: s.events}
 	s.n.out.received(it.topic, it.offset)
 	s.n.arrive(s.now, it)
+}
+
+func (s *shelf) source(offset int64) record.Source {
+	return record.Source{Topic: s.d.topo.Events(), Offset: offset}
 }
 
 // start takes the next event of a lane, as a request does. What lies in parked must
@@ -158,7 +163,7 @@ func (s *shelf) commit() {
 	}
 	for _, o := range s.frozen.records {
 		if o.rec.Topic == s.d.topo.Parked() {
-			o.rec.Offset = s.end
+			o.rec.Offset, o.rec.Timestamp = s.end, s.now
 			s.log[s.end] = o.rec
 			s.end++
 		}
@@ -226,6 +231,61 @@ func (s *shelf) readOn(size int64) {
 	s.pos = b.Next
 }
 
+// beginSweep lets the number begin a sweep, which then reads what the test gives it.
+func (s *shelf) beginSweep(age time.Duration) {
+	if s.n.parked.sweep != nil {
+		return
+	}
+	s.dies(age, func() { s.n.sweepParked(s.now, age) })
+	s.n.running.Wait()
+	if sweep := s.n.parked.sweep; sweep != nil {
+		s.swept = sweep.at
+	}
+}
+
+// sweepOn hands up to size offsets to the sweep.
+func (s *shelf) sweepOn(size int64) {
+	sweep := s.n.parked.sweep
+	if sweep == nil {
+		return
+	}
+	b := kafka.Batch{Next: min(s.end, s.swept+size), LastStable: s.end, HighWatermark: s.end}
+	for at := s.swept; at < b.Next; at++ {
+		if r, ok := s.log[at]; ok {
+			b.Records = append(b.Records, r)
+		}
+	}
+	s.dies(sweep.life, func() { s.n.sweepBatch(sweep, b) })
+	s.n.running.Wait()
+	s.swept = b.Next
+}
+
+// dies checks those that die of age meanwhile: they are old enough, and go in their order.
+func (s *shelf) dies(age time.Duration, f func()) {
+	before := len(s.n.out.records)
+	f()
+	for _, o := range s.n.out.records[before:] {
+		if o.rec.Topic != s.d.topo.DLQ() {
+			continue
+		}
+		letter, err := record.ParseDeadLetter(o.rec)
+		if err != nil || letter.Reason != record.ParkedExpired {
+			s.t.Fatalf("%+v, %v", letter, err)
+		}
+		waiting := slices.DeleteFunc(s.left(letter.Webhook), func(at int64) bool {
+			return slices.ContainsFunc(s.inFlight[letter.Webhook], func(it *item) bool { return it.topic == s.d.topo.Parked() && it.offset == at })
+		})
+		if len(waiting) == 0 {
+			s.t.Fatalf("%s dies of age, but nothing of it is left", letter.Source)
+		}
+		at := waiting[0]
+		if d, err := record.FromWaiting(s.log[at]); err != nil || d.Source != letter.Source || s.now.Sub(s.log[at].Timestamp) <= age {
+			s.t.Fatalf("%s: %s dies of age, before offset %d of %s (%v)", letter.Webhook, letter.Source, at, s.log[at].Timestamp, err)
+		}
+		s.doneDecided[at] = true
+	}
+}
+
 // left are the offsets of a webhook that have not been dealt with, by what was decided so far.
 func (s *shelf) left(id string) (left []int64) {
 	for at, r := range s.log {
@@ -275,6 +335,11 @@ func (s *shelf) check() {
 			s.t.Fatalf("%s: %d are counted as parked, want %d", id, w.parkedCount(), want)
 		}
 		if p := w.state.Parked; p != nil {
+			for _, at := range s.left(id) {
+				if s.log[at].Timestamp.Before(p.OldestAt.Time) {
+					s.t.Fatalf("%s: offset %d was parked at %s, but the oldest at %s", id, at, s.log[at].Timestamp, p.OldestAt)
+				}
+			}
 			for _, at := range p.Done {
 				if at < p.From || !decided[at] {
 					s.t.Fatalf("%s: offset %d is among the done from %d on", id, at, p.From)

@@ -41,6 +41,9 @@ func (n *number) startReady(now time.Time) {
 	for r := range ranks {
 		n.startRank(now, r)
 	}
+	if n.blocked != "" {
+		n.d.hosts.passOnAll(n)
+	}
 }
 
 func (n *number) startRank(now time.Time, r rank) {
@@ -52,6 +55,7 @@ func (n *number) startRank(now time.Time, r rank) {
 		it := n.candidate(now, w)
 		if it == nil {
 			n.unlist(r, w)
+			n.hostUnused(w.id)
 			n.forget(w)
 			continue
 		}
@@ -66,11 +70,18 @@ func (n *number) startRank(now time.Time, r rank) {
 			}
 			continue
 		}
+		host := n.hostOf(w.id)
+		if !n.d.hosts.take(n, w.id, host) {
+			n.unlist(r, w) // the place lists it again
+			continue
+		}
 		if !n.d.slots.take(n, r.class()) {
+			n.d.hosts.keep(n, w.id, host)
 			return // the slot wakes us
 		}
-		if !n.start(now, w, it, r.class()) {
+		if !n.start(now, w, it, r.class(), host) {
 			n.d.slots.give(n, r.class())
+			n.d.hosts.give(host)
 		}
 		// One start each turn of the list: lanes share the slots evenly.
 		n.unlist(r, w)

@@ -8,9 +8,9 @@ import (
 	"github.com/reenvio/reenvio/internal/record"
 )
 
-// start sends an event of w's lane; the caller has taken a slot. false: nothing was
-// sent, the slot is free.
-func (n *number) start(now time.Time, w *webhook, it *item, class slotClass) bool {
+// start sends an event of w's lane; the caller has taken a slot, and a place at the host.
+// false: nothing was sent, they are free.
+func (n *number) start(now time.Time, w *webhook, it *item, class slotClass, host string) bool {
 	w.takeOut(it)
 	n.unqueued(it)
 	// Existence and state are looked at before every attempt, not only on arrival.
@@ -49,8 +49,9 @@ func (n *number) start(now time.Time, w *webhook, it *item, class slotClass) boo
 	n.running.Go(func() {
 		result := n.d.sender.Send(ctx, attempt)
 		n.d.slots.give(n, class)
+		n.d.hosts.give(host)
 		n.inbox.post(func() {
-			now := time.Now()
+			now := n.d.now()
 			w.flight = slices.DeleteFunc(w.flight, func(other *item) bool { return other == it })
 			w.freeAt = now
 			n.inFlight.Add(-1)

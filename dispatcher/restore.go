@@ -49,8 +49,17 @@ func (n *number) restore() error {
 	if err != nil {
 		return err
 	}
+	passed, err := n.passesOver(committed, from)
+	if err != nil {
+		return err
+	}
 	from[n.d.topo.Endpoints()] = n.endpoints.next
-	n.step(func() { n.followEndpoints(time.Now()) })
+	n.step(func() {
+		if passed {
+			n.releaseHeads(n.d.now())
+		}
+		n.followEndpoints(n.d.now())
+	})
 	n.d.fetch.add(n, from)
 	return nil
 }
@@ -92,7 +101,7 @@ func (n *number) reset() {
 	n.flying = map[*item]bool{}
 	n.due = retrytiers.Queue[waiting]{}
 	n.ready = [ranks]fifo[*webhook]{}
-	n.paused = 0
+	n.paused, n.dormants = 0, dormants{}
 }
 
 // errExpired: only a person can say where to begin.
@@ -133,19 +142,18 @@ func (n *number) restoreEndpoints() error {
 }
 
 func (n *number) restoreStates() error {
-	states := map[string]record.State{}
+	states := map[string]record.State{} // of webhooks that are not dormant
 	_, err := kafka.ReadAll(n.ctx, n.d.plain, n.d.topo.State(), n.p, func(r *kgo.Record) (err error) {
 		key := string(r.Key)
+		n.overwrite(states, key)
 		switch {
 		case key == record.NumberKey && r.Value == nil:
 			n.notes = record.NumberState{}
 		case key == record.NumberKey:
 			n.notes, err = record.ParseNumberState(r.Value)
-		case r.Value == nil:
-			delete(states, key)
-		default:
+		case r.Value != nil:
 			var s record.State
-			if s, err = record.ParseState(r.Value); err == nil {
+			if s, err = record.ParseState(r.Value); err == nil && !n.restoreDormant(key, &s) {
 				states[key] = s
 			}
 		}
@@ -157,19 +165,28 @@ func (n *number) restoreStates() error {
 	if err != nil {
 		return fmt.Errorf("reading the states of number %d: %w", n.p, err)
 	}
+	n.paused = n.dormants.webhooks
 	for id, s := range states {
 		w := n.webhook(id)
 		w.state = s
 		if w.paused() {
 			n.paused++
 		}
-		n.restoreWait(time.Now(), w)
+		n.restoreWait(n.d.now(), w)
 		if s.Parked != nil {
 			w.parked.cursor = s.Parked.From
 			n.parked.active[w] = true
 		}
 	}
 	return nil
+}
+
+// overwrite drops what an older record has said of a webhook.
+func (n *number) overwrite(states map[string]record.State, id string) {
+	delete(states, id)
+	if n.wake(id) != nil {
+		delete(n.webhooks, id)
+	}
 }
 
 // unreadable makes the safe thing of a state that can't be read, so that one

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
@@ -242,6 +245,40 @@ func TestDeletedWhileNobodyOwnedIt(t *testing.T) {
 		w.counts("w", 0, 3, 0)
 		if s := w.state("w"); !s.Healthy() {
 			t.Errorf("state %s", s.Marshal())
+		}
+	})
+}
+
+// A number that began twice, because reading failed, acts on nothing of the first try.
+func TestRestoreTwice(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		w.receiver.Answer("w", asksToWait(eventID("w", 0), 10*time.Minute))
+		a := w.start("a")
+		a.owns(0)
+		w.send("w", 0, 1)
+		w.until("parked", func() bool { return len(w.parked("w")) == 1 })
+		a.quiesce()
+		a.stop()
+		<-a.ended
+		failed := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: 1, When: func(r kmsg.Request) bool {
+			return r.(*kmsg.ListOffsetsRequest).Topics[0].Topic == w.topo.Parked()
+		}})
+		w.receiver.Answer("w", kafkatest.After(20*time.Second, kafkatest.Always(200)))
+		b := w.start("b")
+		b.owns(0)
+		if failed.Hits() != 1 {
+			t.Fatal("it began only once: this test shows nothing")
+		}
+		until := w.state("w").HoldUntil
+		w.send("w", 1, 30)
+		time.Sleep(time.Until(until.Add(10 * time.Second)))
+		b.kill()
+		c := w.start("c")
+		c.owns(0)
+		time.Sleep(20 * time.Minute)
+		if n := len(w.delivered("w")); n != 31 {
+			t.Errorf("%d delivered, want 31; state %s", n, w.state("w").Marshal())
 		}
 	})
 }

@@ -105,11 +105,11 @@ func TestDrainTimeoutCuts(t *testing.T) {
 }
 
 // A stop drains, commits, and leaves the group: another takes over at once, and
-// nothing is sent again. Its requests outlast the session timeout: drained inside
+// nothing is sent again. Its requests take all of 30 s, and outlast the session timeout: drained inside
 // the client's Close, when it heartbeats no more, they would be.
 func TestStop(t *testing.T) {
-	inWorld(t, 2, kafkatest.After(15*time.Second, kafkatest.FailFirst(1)), func(t *testing.T, w *world) {
-		webhooks := w.onEach(2)
+	inWorld(t, 2, kafkatest.After(30*time.Second, kafkatest.FailFirst(1)), func(t *testing.T, w *world) {
+		webhooks := w.onEach(2, func(e *record.Endpoint) { e.Timeout = record.Duration(40 * time.Second) })
 		a := w.start("a")
 		a.owns(0, 1)
 		b := w.start("b")

@@ -88,7 +88,7 @@ func (n *number) readToSkip(o order, at record.Source) {
 	reader := kafka.NewReader(n.d.plain, at.Topic, at.Partition, at.Offset)
 	batch, err := reader.Next(n.ctx, 0, passBytes)
 	n.inbox.post(func() {
-		now := time.Now()
+		now := n.d.now()
 		if a := n.trying(o, func() answer { return n.skipParked(now, o, at, batch, err) }); a != later {
 			n.end(now, o, a)
 		}
@@ -107,11 +107,11 @@ func (n *number) skipParked(now time.Time, o order, at record.Source, b kafka.Ba
 		return refused("there is no event at %s", at)
 	}
 	r := b.Records[i]
-	w := n.webhooks[string(r.Key)]
+	w := n.known(string(r.Key))
 	if w == nil || !w.waitsInParked(at.Offset) {
 		return refused("%s is done: its event has left the parked topic", at)
 	}
-	if w.scattered() {
+	if w.scattered(at.Offset, w.parked.cursor) {
 		return refused("too many events of webhook %s have been taken out of order: resume it first", w.id)
 	}
 	it, err := n.parkedItem(r)

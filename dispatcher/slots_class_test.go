@@ -87,3 +87,20 @@ func TestManyDeadWebhooks(t *testing.T) {
 		}
 	})
 }
+
+// With one slot for all, a slow and dead webhook in one number keeps no healthy one in another from being sent to.
+func TestOneSlot(t *testing.T) {
+	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {
+		ids := w.onEach(2, neverPauses)
+		w.receiver.Answer(ids[0], kafkatest.After(5*time.Second, kafkatest.Always(500)))
+		a := w.start("a", func(o *Options) { o.Config.MaxInFlight = 1 })
+		a.owns(0, 1)
+		w.send(ids[0], 0, 50)
+		w.send(ids[1], 0, 50)
+		w.until("all are delivered", func() bool { return len(w.delivered(ids[1])) == 50 })
+		time.Sleep(time.Hour)
+		if n := a.d.slots.left(); n != 1 || len(w.dead()) != 50 {
+			t.Errorf("%d left, %d dead", n, len(w.dead()))
+		}
+	})
+}

@@ -3,6 +3,11 @@ package dispatcher
 import (
 	"fmt"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/reenvio/reenvio/internal/kafkatest"
 )
 
 func TestSuccesses(t *testing.T) {
@@ -36,4 +41,28 @@ func TestSuccesses(t *testing.T) {
 	if err := DefaultAttempts().Validate(); err != nil {
 		t.Errorf("the default: %v", err)
 	}
+}
+
+// Deliveries without a record count as uncommitted, too.
+func TestSuccessesOffUncommitted(t *testing.T) {
+	inWorld(t, 1, kafkatest.After(100*time.Millisecond, kafkatest.Always(200)), func(t *testing.T, w *world) {
+		w.webhook("w")
+		wi := &wire{}
+		a := w.start("a", wired(wi), func(o *Options) { o.Attempts.Successes = "off" })
+		a.owns(0)
+		w.send("w", 0, 1)
+		time.Sleep(time.Second)
+		a.quiesce()
+		w.send("w", 1, 900)
+		time.Sleep(time.Second)
+		before := len(w.receiver.Of("w"))
+		wi.loseRequests(kmsg.EndTxn, -1)
+		wi.loseRequests(kmsg.AddOffsetsToTxn, -1)
+		wi.loseRequests(kmsg.TxnOffsetCommit, -1)
+		time.Sleep(20 * time.Second)
+		if n := len(w.receiver.Of("w")) - before; n > 40 {
+			t.Errorf("%d requests in 20s without a commit, where 2s allow some 25", n)
+		}
+		wi.heal()
+	})
 }

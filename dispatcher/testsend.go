@@ -34,7 +34,7 @@ func (n *number) testable(o order) (e *endpoint, why string) {
 	}
 	w := n.webhook(o.Webhook)
 	defer n.forget(w)
-	n.prepare(time.Now(), w, e)
+	n.prepare(n.d.now(), w, e)
 	switch h := w.held(); {
 	case e.err != nil:
 		return nil, "its configuration can't be used: " + e.err.Error()
@@ -46,7 +46,7 @@ func (n *number) testable(o order) (e *endpoint, why string) {
 	return e, ""
 }
 
-// startTests starts the tests that wait, as far as there are slots.
+// startTests starts the tests that wait, as far as there are slots, and places at their hosts.
 func (n *number) startTests(now time.Time) {
 	waiting := n.tests
 	n.tests = nil
@@ -54,23 +54,35 @@ func (n *number) startTests(now time.Time) {
 		e, why := n.testable(o)
 		if why != "" { // it has changed since
 			n.end(now, o, refused("%s", why))
+			n.hostUnused(o.Webhook)
 			continue
 		}
-		if n.whyBlocked(now) != "" || !n.d.slots.take(n, suspect) {
+		if n.whyBlocked(now) != "" {
 			n.tests = append(n.tests, waiting[i:]...)
 			return
 		}
-		n.sendTest(now, o, e)
+		host := n.hostOf(o.Webhook)
+		if !n.d.hosts.take(n, o.Webhook, host) {
+			n.tests = append(n.tests, o)
+			continue
+		}
+		if !n.d.slots.take(n, suspect) {
+			n.d.hosts.keep(n, o.Webhook, host)
+			n.tests = append(n.tests, waiting[i:]...)
+			return
+		}
+		n.sendTest(now, o, e, host)
 	}
 }
 
-func (n *number) sendTest(now time.Time, o order, e *endpoint) {
+func (n *number) sendTest(now time.Time, o order, e *endpoint, host string) {
 	n.inFlight.Add(1)
 	attempt := delivery.Attempt{Delivery: testDelivery(now, o), Number: 1, Endpoint: e.ready}
 	ctx := n.requestContext()
 	n.running.Go(func() {
 		result := n.d.sender.Send(ctx, attempt)
 		n.d.slots.give(n, suspect)
+		n.d.hosts.give(host)
 		n.inbox.post(func() {
 			n.inFlight.Add(-1)
 			if result.Class == delivery.ClassCancelled {
@@ -79,7 +91,7 @@ func (n *number) sendTest(now time.Time, o order, e *endpoint) {
 				n.tests = append(n.tests, o)
 				return
 			}
-			n.end(time.Now(), o, testAnswer(result))
+			n.end(n.d.now(), o, testAnswer(result))
 		})
 	})
 }

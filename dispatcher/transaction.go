@@ -45,6 +45,7 @@ type transactor struct {
 	producer producer    // of the transaction that is open
 	fenced   int         // times in a row that a young transaction of ours was fenced
 	wary     bool        // a record was refused for its content, and which is not known
+	stuck    bool        // a dead letter was refused that has no lesser form
 }
 
 func newTransactor(d *Dispatcher) *transactor {
@@ -91,7 +92,7 @@ func (t *transactor) commit(ctx context.Context, b *batch) (txnOutcome, error) {
 		// Its context is never cancelled: an end that was sent can't be called back.
 		err = t.client.EndTransaction(context.WithoutCancel(ctx), kgo.TryCommit)
 		if err == nil {
-			t.fenced = 0
+			t.fenced, t.stuck = 0, false
 			return outcomeCommitted, nil
 		}
 		err = fmt.Errorf("ending the transaction: %w", err)
@@ -254,11 +255,20 @@ func (t *transactor) produceRound(ctx context.Context, records []*outgoing) erro
 	return first
 }
 
-// replace takes what is to be written instead of a refused record; where there is
-// nothing left, nothing: a record that is written again and again would stop all.
+// replace takes what is to be written instead of a refused record. Where there is
+// nothing left it is left out, for one that is written again and again stops all; but
+// not a dead letter, with which an event would be lost: a topic that refuses even the
+// least of it is not what Reenvio has made, and a person must mend it.
 func (t *transactor) replace(o *outgoing) {
-	if !o.replace() {
-		t.d.log.Error("a record was refused and is left out", "topic", o.rec.Topic, "number", o.rec.Partition, "key", string(o.rec.Key), "bytes", record.Size(o.rec))
+	attrs := []any{"topic", o.rec.Topic, "number", o.rec.Partition, "key", string(o.rec.Key), "bytes", record.Size(o.rec)}
+	switch {
+	case o.replace():
+	case o.rec.Topic != t.d.topo.DLQ():
+		o.leftOut = true
+		t.d.log.Error("a record was refused and is left out", attrs...)
+	case !t.stuck:
+		t.stuck = true
+		t.d.log.Error("a dead letter was refused in every form, nothing can be committed until its topic takes it: `reenvio topics plan` tells how the topic differs from what it should be", attrs...)
 	}
 }
 
@@ -283,6 +293,7 @@ func (t *transactor) settle(ctx context.Context, b *batch, cause error) (txnOutc
 		case ctx.Err() != nil:
 			return outcomeAborted, err
 		}
+		t.d.cycle.setFailing(err) // readiness says it
 		t.d.log.Warn("settling a transaction failed, trying again", "cycle", b.id.String(), "error", err)
 		select {
 		case <-time.After(backoff):

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
@@ -164,6 +167,27 @@ func TestRefusedDeadLetter(t *testing.T) {
 		if len(w.dead()) != 2 || p.d.cycle.trouble() != "" {
 			t.Errorf("the cycle fails: %s", p.d.cycle.trouble())
 		}
+	})
+}
+
+// A dead letter that its topic refuses in every form (the topic was made compacted, say) is written
+// when the topic takes it, and nothing is lost. Readiness says why nothing is committed until then.
+func TestDeadLetterRefusedInEveryForm(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(500), func(t *testing.T, w *world) {
+		w.webhook("w", neverPauses, func(e *record.Endpoint) { e.MaxAttempts = 1 })
+		p := w.start("a")
+		p.owns(0)
+		p.quiesce()
+		refused := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: w.topo.DLQ(), Err: kerr.InvalidRecord, Count: -1})
+		w.send("w", 0, 1)
+		time.Sleep(30 * time.Second)
+		says(t, "ready", p.d.Ready(), "INVALID_RECORD")
+		if n := refused.Hits(); n > 100 {
+			t.Errorf("it was tried %d times in 30s", n)
+		}
+		refused.Remove()
+		w.until("it is dead", func() bool { return len(w.dead()) == 1 })
+		w.counts("w", 1, 1, 0)
 	})
 }
 

@@ -41,3 +41,23 @@ func TestAnswerToTheEndIsLost(t *testing.T) {
 		})
 	}
 }
+
+// While an end is settled, readiness says what that meets.
+func TestReadinessWhileSettling(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.webhook("w")
+		p := w.start("a")
+		p.owns(0)
+		p.quiesce()
+		refused := w.cluster.Fake.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn, kmsg.InitProducerID}, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
+			init, is := r.(*kmsg.InitProducerIDRequest)
+			return !is || init.TransactionalID != nil
+		}})
+		w.send("w", 0, 5)
+		time.Sleep(20 * time.Second)
+		says(t, "ready", p.d.Ready(), "TRANSACTIONAL_ID_AUTHORIZATION_FAILED")
+		refused.Remove()
+		w.until("all are delivered", func() bool { return len(w.delivered("w")) == 5 })
+		w.oneChain("w")
+	})
+}

@@ -35,7 +35,7 @@ func (n *number) restoreWait(now time.Time, w *webhook) {
 	if w.state.HoldUntil.IsZero() {
 		return
 	}
-	wait := w.state.HoldUntil.Sub(now)
+	wait := min(w.state.HoldUntil.Sub(now), maxRetryAfter) // the clock of who wrote it may have been far ahead
 	w.waits = wait > shortWait
 	n.postpone(now, w, max(0, wait))
 }
@@ -45,16 +45,15 @@ func (n *number) wakes(now time.Time, w *webhook) {
 	if n.webhooks[w.id] != w { // it was forgotten, and another has its id
 		return
 	}
-	if !now.Before(w.notBefore) {
+	waited := !w.notBefore.IsZero() && !now.Before(w.notBefore)
+	if waited {
 		w.freeAt, w.notBefore = latest(w.freeAt, w.notBefore), time.Time{}
 	}
-	if until := w.state.HoldUntil; !until.IsZero() && !now.Before(until.Time) {
+	// Not by what the state says: the wall clock may have been set meanwhile.
+	if waited && !w.state.HoldUntil.IsZero() {
 		w.state.HoldUntil = record.Time{}
 		n.stopOrGo(now, w, func() { w.waits = false })
 		n.save(now, w)
-	}
-	if until := w.state.HoldUntil; !until.IsZero() && w.notBefore.IsZero() { // the clock was set back
-		n.postpone(now, w, until.Sub(now))
 	}
 	n.autoResume(now, w)
 	n.makeReady(w)
@@ -73,14 +72,15 @@ func (n *number) limitRate(now time.Time, w *webhook, e *endpoint) {
 // or sees to it that it is looked at again.
 func (n *number) autoResume(now time.Time, w *webhook) {
 	e, known := n.endpoints.get(w.id)
-	if !known || e.deleted() || !w.state.HasPause(record.PauseFailures) {
+	if !known || !w.state.HasPause(record.PauseFailures) || !e.mayResume() {
 		return
 	}
-	if n.read(w.id, e); e.err != nil || e.config.AutoResume == 0 {
+	after := time.Duration(n.config(w.id).AutoResume)
+	if after == 0 {
 		return
 	}
-	if at := w.state.PausedAt.Add(time.Duration(e.config.AutoResume)); now.Before(at) {
-		n.due.Push(at, 0, waiting{wake: w})
+	if at := w.state.PausedAt.Add(after); now.Before(at) {
+		n.due.Push(now.Add(at.Sub(now)), 0, waiting{wake: w})
 		return
 	}
 	n.log.Info("webhook resumed by itself", "webhook", w.id, "paused_at", w.state.PausedAt.String())

@@ -29,6 +29,8 @@ type webhook struct {
 
 	// checking: whether the webhook exists is being found out.
 	checking bool
+	// idle: nobody has asked for it for a while.
+	idle bool
 	// heldBy is the hold of its tenant or host that concerns it.
 	heldBy  *record.Hold
 	discard *discard // what a command does to its parked events
@@ -37,7 +39,7 @@ type webhook struct {
 }
 
 func (n *number) webhook(id string) *webhook {
-	w := n.webhooks[id]
+	w := n.known(id)
 	if w == nil {
 		w = &webhook{id: id, state: record.State{Webhook: id, Status: record.Active}}
 		n.webhooks[id] = w
@@ -45,11 +47,28 @@ func (n *number) webhook(id string) *webhook {
 	return w
 }
 
+// known is the webhook if there is anything to hold of it, else nil.
+func (n *number) known(id string) *webhook {
+	w := n.webhooks[id]
+	if w == nil {
+		w = n.wake(id)
+	}
+	if w != nil {
+		w.idle = false
+	}
+	return w
+}
+
 // forget drops a webhook of which there is nothing to hold.
 func (n *number) forget(w *webhook) {
-	if n.webhooks[w.id] == w && w.notBefore.IsZero() && w.lane() == 0 && len(w.flight) == 0 && w.dying == 0 && !w.listed && !w.checking && w.state.Healthy() && w.parked.unacked == 0 && w.discard == nil {
+	if n.webhooks[w.id] == w && !w.busy() && w.state.Healthy() {
 		delete(n.webhooks, w.id)
 	}
+}
+
+// busy: there is more of it in memory than its state.
+func (w *webhook) busy() bool {
+	return !w.notBefore.IsZero() || w.lane() > 0 || len(w.flight) > 0 || w.dying > 0 || w.listed || w.checking || w.parked.unacked > 0 || w.discard != nil
 }
 
 func (w *webhook) lane() int { return w.retries.len() + w.queue.len() }

@@ -22,6 +22,7 @@ var contractMetrics = []string{
 	`reenvio_parked_records `,
 	`reenvio_in_flight `,
 	`reenvio_slots{class="free"} `,
+	`reenvio_host_waiting `,
 	`reenvio_lanes `,
 	`reenvio_buffered_bytes `,
 	`reenvio_cycle_duration_seconds_bucket{le="1"} `,

@@ -28,6 +28,8 @@ type webhookView struct {
 	State    record.State    `json:"state"`
 	Holds    []record.Hold   `json:"holds,omitempty"`  // those by hand that concern more than this webhook
 	Secret   string          `json:"secret,omitempty"` // only right after it was made
+	// ParkedExpireAt is from when on its parked events die, the oldest first.
+	ParkedExpireAt record.Time `json:"parked_expire_at,omitzero"`
 
 	pausedBy *record.Command // the one that paused it, as far as a person did
 }
@@ -158,6 +160,7 @@ func (s *session) getWebhook(ctx context.Context, id string, reveal bool) (webho
 		return webhookView{}, err
 	}
 	view.State = stateOr(view.State, id)
+	view.ParkedExpireAt = s.parkedExpireAt(ctx, view.State)
 	holds, err := ctl.Holds(ctx, s.topo.PartitionFor(id))
 	if err != nil {
 		return webhookView{}, err

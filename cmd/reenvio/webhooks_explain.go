@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/secrets"
+	"github.com/reenvio/reenvio/internal/topology"
 )
 
 // holdsOf are those of a number's holds by hand that concern a webhook.
@@ -102,7 +104,20 @@ func lastAnswer(s record.State) string {
 	return status + ", " + s.LastError
 }
 
-func parkedText(s record.State) string {
+// parkedExpireAt is when retention begins to matter to what is parked. It is worth no error: not everybody may read a topic's configuration.
+func (s *session) parkedExpireAt(ctx context.Context, state record.State) record.Time {
+	if parkedCount(state) == 0 || state.Parked.OldestAt.IsZero() {
+		return record.Time{}
+	}
+	life, err := topology.ParkedLife(ctx, s.admin, s.topo)
+	if err != nil || life == topology.Forever {
+		return record.Time{}
+	}
+	return record.At(state.Parked.OldestAt.Add(life))
+}
+
+func (v webhookView) parkedText() string {
+	s := v.State
 	count := parkedCount(s)
 	if count == 0 {
 		return ""
@@ -110,6 +125,9 @@ func parkedText(s record.State) string {
 	text := strconv.FormatInt(count, 10)
 	if since := sinceText(s.Parked.OldestAt); since != "" {
 		text += ", the oldest since " + since
+	}
+	if at := timeText(v.ParkedExpireAt); at != "" {
+		text += "; what still waits dies from " + at + " on, the oldest first"
 	}
 	return text
 }

@@ -40,6 +40,12 @@ func TestGetSaysWhyAndWhatToDo(t *testing.T) {
 			t.Errorf("the status is there twice:\n%s", get.out)
 		}
 	}
+	// Until 13 of the 14 days of retention have passed.
+	from := record.At(at.Add(13 * 24 * time.Hour))
+	s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK).wantOut(t, "what still waits dies from "+timeText(from)+" on")
+	if o := s.run(t, "webhooks", "get", "crm", "-o", "json").wantCode(t, exitOK).object(t); o["parked_expire_at"] != from.String() {
+		t.Errorf("got %v", o["parked_expire_at"])
+	}
 	// Who paused it by hand, and why, is in the audit trail.
 	state.PauseReasons = []record.PauseReason{record.PauseManual}
 	putState(t, s, state)

@@ -24,7 +24,7 @@ func (c *cli) printWebhook(v webhookView, out format) error {
 	facts = append(facts, [][2]string{
 		{"Failures in a row", strconv.Itoa(s.ConsecutiveFailures)},
 		{"Last answer", lastAnswer(s)},
-		{"Parked events", parkedText(s)},
+		{"Parked events", v.parkedText()},
 		{"Next", v.nextStep()},
 		{"URL", urlText(e)},
 		{"Secrets", secretsText(e)},

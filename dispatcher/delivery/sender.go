@@ -21,6 +21,8 @@ type Options struct {
 	// Dial connects to a literal "ip:port" that the egress rule has allowed.
 	// Default: a net.Dialer.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Now is the calendar's time, which is signed. Default: time.Now.
+	Now func() time.Time
 	// Lookup resolves a host name, best address first. Default: the machine's
 	// resolver.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -30,6 +32,7 @@ type Options struct {
 type Sender struct {
 	userAgent  string
 	allowHTTP  bool
+	now        func() time.Time
 	transports *transports
 }
 
@@ -54,9 +57,13 @@ func New(o Options) (*Sender, error) {
 			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 		}
 	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Sender{
 		userAgent:  "Reenvio/" + o.Version,
 		allowHTTP:  o.Egress.AllowHTTP,
+		now:        o.Now,
 		transports: newTransports(d, o.MaxInFlight),
 	}, nil
 }
@@ -75,9 +82,9 @@ type Attempt struct {
 // connection is free or closed. It takes no longer than the endpoint's timeout,
 // and returns ClassCancelled soon after ctx ends.
 func (s *Sender) Send(ctx context.Context, a Attempt) Result {
-	started := time.Now()
-	result := Result{StartedAt: started, URLHost: a.Endpoint.urlHost}
-	keys := a.Endpoint.keys.active(started)
+	started, at := time.Now(), s.now()
+	result := Result{StartedAt: at, URLHost: a.Endpoint.urlHost}
+	keys := a.Endpoint.keys.active(at)
 	if err := s.permit(a.Endpoint, keys); err != nil {
 		result.conclude(explain(ctx, &try{}, err, a.Endpoint))
 		return result
@@ -85,9 +92,10 @@ func (s *Sender) Send(ctx context.Context, a Attempt) Result {
 	within, cancel := context.WithDeadline(ctx, started.Add(a.Endpoint.timeout))
 	defer cancel()
 	t := &try{deadline: started.Add(a.Endpoint.timeout)}
-	answer, release, err := s.exchange(t, s.request(t.context(within), a, started, keys), a)
+	answer, release, err := s.exchange(t, s.request(t.context(within), a, at, keys), a)
 	defer release()
 	result.Duration = time.Since(started)
+	ended := s.now()
 	result.Reused, result.SecondTry = t.reused, t.second
 	if err != nil {
 		result.conclude(explain(ctx, t, err, a.Endpoint))
@@ -99,7 +107,7 @@ func (s *Sender) Send(ctx context.Context, a Attempt) Result {
 	if len(head) > 0 {
 		result.Excerpt = a.Endpoint.excerpt(head, more, answer.Header.Get("Content-Encoding"))
 	}
-	result.RetryAfter = retryAfter(answer, started.Add(result.Duration))
+	result.RetryAfter = retryAfter(answer, ended)
 	return result
 }
 

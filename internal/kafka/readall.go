@@ -9,7 +9,9 @@ import (
 )
 
 const (
-	readAllBytes = 1 << 20
+	// readAllBytes is what is on its way at a time. Compressed records take several times as much in memory, and a process reads dozens of partitions
+	// side by side.
+	readAllBytes = 256 << 10
 	// readAllPause is how long ReadAll waits, here and not at the broker, for the end of somebody's open transaction.
 	readAllPause = 50 * time.Millisecond
 )

@@ -18,12 +18,20 @@ const startTimeout = 2 * time.Minute
 // ApacheOption changes a cluster of Apache Kafka from its defaults.
 type ApacheOption func(*apacheConfig)
 
-type apacheConfig struct{ features, paths []string }
+type apacheConfig struct {
+	features, paths []string
+	brokers         int
+}
 
 // Feature formats the cluster with a finalized feature level of its own, such
 // as transaction.version 1.
 func Feature(name string, level int) ApacheOption {
 	return func(c *apacheConfig) { c.features = append(c.features, fmt.Sprintf("%s=%d", name, level)) }
+}
+
+// Brokers makes it a cluster of that many, of three without it. One broker takes a third of the memory.
+func Brokers(n int) ApacheOption {
+	return func(c *apacheConfig) { c.brokers = n }
 }
 
 // Path gives the brokers one more way in, of that name: who begins there is told
@@ -39,7 +47,7 @@ type Hop struct {
 	Broker     string // where the broker itself listens
 }
 
-// Apache is a cluster of three Apache Kafka brokers in KRaft mode. Without
+// Apache is a cluster of three Apache Kafka brokers, or as many as Brokers says, in KRaft mode. Without
 // options it is shared by all tests of the process, which tell their topics and
 // groups apart by Prefix; with options it is the caller's own and stops with the
 // test. The package's TestMain must call Main.
@@ -52,7 +60,7 @@ func Apache(t testing.TB, opts ...ApacheOption) *Cluster {
 		t.Fatal("kafkatest.Apache needs the package's TestMain to be: func TestMain(m *testing.M) { kafkatest.Main(m) }")
 	}
 	if len(opts) > 0 {
-		var cfg apacheConfig
+		cfg := apacheConfig{brokers: apacheBrokers}
 		for _, o := range opts {
 			o(&cfg)
 		}
@@ -83,7 +91,7 @@ var inMain bool
 // shared starts the process's one cluster, once: a second try after a failure
 // would only fail again, slowly, for every test.
 var shared = sync.OnceValues(func() (*apache, error) {
-	a, err := startApache(context.Background(), apacheConfig{})
+	a, err := startApache(context.Background(), apacheConfig{brokers: apacheBrokers})
 	running = a
 	return a, err
 })

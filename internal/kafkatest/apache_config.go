@@ -4,18 +4,18 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 )
 
 const apacheBrokers = 3
 
 // newNodes writes the configuration of all brokers. Nothing is started.
 func newNodes(dir, java, jars string, cfg apacheConfig) ([]*node, error) {
-	ports, err := freePorts((2 + 2*len(cfg.paths)) * apacheBrokers)
+	ports, err := freePorts((2 + 2*len(cfg.paths)) * cfg.brokers)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func newNodes(dir, java, jars string, cfg apacheConfig) ([]*node, error) {
 	id := clusterID()
 	var nodes []*node
 	var voters []string
-	for i := range apacheBrokers {
+	for i := range cfg.brokers {
 		home := filepath.Join(dir, fmt.Sprint(i))
 		n := &node{
 			id: i, broker: take(), controller: take(), clusterID: id, features: cfg.features,
@@ -76,8 +76,13 @@ listener.security.protocol.map=%s
 inter.broker.listener.name=PLAINTEXT
 log.dirs=%s
 # As a careful operator has it.
-default.replication.factor=3
-min.insync.replicas=2
+default.replication.factor=%[7]d
+min.insync.replicas=%[8]d
+offsets.topic.replication.factor=%[7]d
+transaction.state.log.replication.factor=%[7]d
+transaction.state.log.min.isr=%[8]d
+share.coordinator.state.topic.replication.factor=%[7]d
+share.coordinator.state.topic.min.isr=%[8]d
 auto.create.topics.enable=false
 # A test's first member need not wait 3 s for a second.
 group.initial.rebalance.delay.ms=0
@@ -92,7 +97,7 @@ num.network.threads=2
 num.io.threads=4
 num.replica.fetchers=1
 log.cleaner.dedupe.buffer.size=8388608
-`, n.id, list(voters), list(listeners), list(advertised), list(protocols), filepath.Join(n.dir, "data"))
+`, n.id, list(voters), list(listeners), list(advertised), list(protocols), filepath.Join(n.dir, "data"), len(voters), min(2, len(voters)))
 }
 
 const log4j = `rootLogger.level = WARN
@@ -112,13 +117,18 @@ func clusterID() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
+var portsTaken atomic.Uint32
+
 // freePorts finds ports on 127.0.0.1 that nobody listens to. They lie below the
 // range from which Linux serves port 0 and outgoing connections (32768 on), so
-// that the port of a broker that was killed is still free when it comes back.
+// that the port of a broker that was killed is still free when it comes back. Each
+// process takes them from a range of its own: a broker is slow to listen, and the tests
+// of several packages start theirs at once.
 func freePorts(count int) ([]int, error) {
+	const span, ranges = 200, 60
 	var ports []int
-	for range 1000 {
-		port := 20000 + mathrand.IntN(12000)
+	for range span {
+		port := 20000 + os.Getpid()%ranges*span + int(portsTaken.Add(1)%span)
 		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			continue

@@ -1,6 +1,7 @@
 package kafkatest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,13 @@ import (
 	"strconv"
 )
 
-// kafkaVersion is the Apache Kafka that tests run on.
-const kafkaVersion = "4.4.0"
+// kafkaVersion is the Apache Kafka that tests run on; REENVIO_TEST_KAFKA_VERSION
+// names another (3.9.1 has been tried).
+var kafkaVersion = cmp.Or(os.Getenv("REENVIO_TEST_KAFKA_VERSION"), "4.4.0")
 
 // pom names Apache Kafka's server, its tools (for formatting) and a logger.
 // Maven resolves the rest: about 90 jars, 54 MB.
-const pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+var pom = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>com.github.reenvio</groupId>
   <artifactId>test-brokers</artifactId>

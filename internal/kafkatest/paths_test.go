@@ -10,7 +10,7 @@ import (
 // A broker listens on a path of its own, and tells who comes on it to go on there,
 // where a proxy is to listen; other brokers and clients are told nothing of it.
 func TestPathIsAdvertised(t *testing.T) {
-	nodes, err := newNodes(t.TempDir(), "java", "jars", apacheConfig{paths: []string{"a", "b"}})
+	nodes, err := newNodes(t.TempDir(), "java", "jars", apacheConfig{brokers: apacheBrokers, paths: []string{"a", "b"}})
 	if err != nil {
 		t.Fatal(err)
 	}

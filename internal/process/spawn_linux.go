@@ -1,4 +1,4 @@
-package kafkatest
+package process
 
 import (
 	"os/exec"

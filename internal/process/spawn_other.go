@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kafkatest
+package process
 
 import (
 	"os/exec"
@@ -8,7 +8,7 @@ import (
 )
 
 // childAttributes has nothing to set: only Linux kills children with their
-// parent. After a test that was killed, look for java processes.
+// parent. After a parent that was killed, look for what it left.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
 
 func startChild(cmd *exec.Cmd) error { return cmd.Start() }
