@@ -37,7 +37,7 @@ func newRoot(c *cli) *cobra.Command {
 	s := defaultSettings()
 	config.RegisterFlags(root.PersistentFlags(), &s)
 	root.AddCommand(
-		newDev(c), newDispatcher(c), newSend(c), newLogs(c), newEvents(c), newWebhooks(c), newHold(c), newRelease(c), newSkip(c), newStatus(c), newRetryTiers(c), newDLQ(c), newTopics(c), newSecrets(c), newConfig(c), newCompletion(c), newVersion(c),
+		newDev(c), newDispatcher(c), newSend(c), newLogs(c), newEvents(c), newWebhooks(c), newHold(c), newRelease(c), newSkip(c), newStatus(c), newRetryTiers(c), newDLQ(c), newBench(c), newTopics(c), newSecrets(c), newConfig(c), newCompletion(c), newVersion(c),
 	)
 	root.SetHelpCommand(newHelp())
 	completeArguments(c, root)

@@ -66,6 +66,7 @@ func TestUsageErrors(t *testing.T) {
 		{name: "dispatcher without a keyset", args: []string{"dispatcher", "--kafka.brokers=127.0.0.1:1"}, want: []string{"secrets.keyset_file", "reenvio secrets keygen"}},
 		{name: "dispatcher without a broker", args: []string{"dispatcher", "--secrets.keyset_file=KEYSET"}, want: []string{"kafka.brokers", "REENVIO_KAFKA__BROKERS"}},
 		{name: "no wait", args: []string{"webhooks", "pause", "a", "--wait", "0s"}, want: []string{"--wait is 0s"}},
+		{name: "no way to be bad", args: []string{"bench", "isolation", "--bad", "slow,rude"}, want: []string{`--bad has no "rude"`, "slow, slower, silent"}},
 		{name: "update of nothing", args: []string{"webhooks", "update", "a"}, want: []string{"nothing is to be changed", "--unset"}},
 		{name: "update of nobody", args: []string{"webhooks", "update", "--timeout", "5s"}, want: []string{"needs a webhook id"}},
 		{name: "update of a bad id", args: []string{"webhooks", "update", "a/b", "--timeout", "5s"}, want: []string{"webhook id"}},
