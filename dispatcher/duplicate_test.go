@@ -127,3 +127,52 @@ func TestCopyUnderAnotherKey(t *testing.T) {
 		})
 	}
 }
+
+// A copy that comes while the first one waits, in a delay topic or parked, goes its way:
+// whichever has its turn after the other was delivered is the duplicate. One that comes
+// after the first has died is an event like any other.
+func TestCopyOfOneThatWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		change     func(*record.Endpoint)
+		wait       func(w *world)
+		duplicates int
+	}{
+		"in a delay topic": {neverPauses, func(w *world) {
+			w.until("it has failed", func() bool { return len(w.attempts("w")) == 1 })
+		}, 1},
+		"parked": {neverPauses, func(w *world) {
+			w.until("it has failed", func() bool { return len(w.attempts("w")) == 1 })
+			w.do("w", record.ActionPause)
+			w.until("it is parked", func() bool { return len(w.parked("w")) == 1 })
+			w.do("w", record.ActionResume)
+		}, 1},
+		"dead": {func(e *record.Endpoint) { e.MaxAttempts = 1 }, func(w *world) {
+			w.until("it is dead", func() bool { return len(w.dead()) == 1 })
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+				w.webhook("w", c.change)
+				w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
+					if q.Nth == 1 {
+						return kafkatest.Response{Status: 500}
+					}
+					return kafkatest.Response{Status: 200}
+				})
+				a := w.start("a", remembers)
+				a.owns(0)
+				w.send("w", 0, 1)
+				c.wait(w)
+				w.send("w", 0, 1)
+				time.Sleep(time.Minute)
+				a.quiesce()
+				if n := len(w.receiver.Of("w")); n != 2 {
+					t.Errorf("%d requests, want the failed one and one delivery: %v", n, w.starts("w"))
+				}
+				if n := w.duplicates("w"); n != c.duplicates {
+					t.Errorf("%d duplicates, want %d", n, c.duplicates)
+				}
+			})
+		})
+	}
+}
