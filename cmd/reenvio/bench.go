@@ -86,10 +86,12 @@ func newBenchParked(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "parked",
 		Short: "What very many paused webhooks cost a dispatcher",
-		Long: fmt.Sprintf(`Measure what %d paused webhooks with %d parked events cost a dispatcher: its memory, and how long it takes from its start until it delivers.
-Then, while others get events, one more webhook is resumed that has %d events among all those: how long until its first one comes.
+		Long: fmt.Sprintf(`Measure what %d paused webhooks with %d parked events cost a dispatcher: its memory, and how long it takes from its start
+until it delivers. Then, while others get events, one more webhook is resumed that has %d events among all those: how long until its first
+one comes.
 
-The dispatcher runs in a process of its own, as `+"`reenvio dispatcher`"+` does. The events are in the memory of the embedded broker: it needs about 2 GB.
+The dispatcher runs in a process of its own, as `+"`reenvio dispatcher`"+` does. The events are in the memory of the embedded broker: it needs
+about 2 GB.
 
 %s`, o.Webhooks, o.Webhooks*o.Each, o.Return, benchHelp),
 		Example: `  reenvio bench parked

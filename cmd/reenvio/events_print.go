@@ -83,11 +83,11 @@ func (t tale) where(c *story.Copy) (where, next string) {
 func (t tale) whereOf(c *story.Copy) (where, next string) {
 	switch c.Status {
 	case story.Queued:
-		where = "queued, not attempted yet"
+		where = "queued, no attempt has ended yet"
 		if why := t.blocked(); why != "" {
 			return where + "; its webhook is " + why, t.next()
 		}
-		return where, fmt.Sprintf("It goes by itself when those before it have; `reenvio status` shows what partition number %d waits for", t.Number)
+		return where, fmt.Sprintf("It goes by itself in its turn; `reenvio status` shows what partition number %d waits for", t.Number)
 	case story.Waiting:
 		return t.waiting(c.Last(story.StepWaiting))
 	case story.Parked:
@@ -97,7 +97,7 @@ func (t tale) whereOf(c *story.Copy) (where, next string) {
 	case story.Dead:
 		return t.dead(c.Last(story.StepDead))
 	case story.Duplicate:
-		return "not sent, since an equal event was delivered shortly before", ""
+		return "not sent, since it is a duplicate: an event with its id was delivered shortly before", ""
 	case story.Filtered:
 		return "not sent, by the webhook's own filter", ""
 	case story.Ended:

@@ -108,7 +108,7 @@ func newHoldAct(c *cli, action record.Action, cmd *cobra.Command) *cobra.Command
 		if err := validWait(*wait); err != nil {
 			return err
 		}
-		s, err := c.openVerified(cmd)
+		s, err := c.openForCommands(cmd)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (c *cli) warnOfNothing(ctx context.Context, ctl *control.Control, action re
 	all, err := ctl.ListEndpoints(ctx)
 	nothing = err == nil && hold.Scope != record.HoldAll && !slices.ContainsFunc(all, func(e control.Stored) bool { return hold.Concerns(e.Tenant, e.URLHost) })
 	if nothing {
-		fmt.Fprintf(c.stderr, "No webhook has the %s %s now: `reenvio webhooks list` shows what there is.\n", hold.Scope, clean(hold.Value))
+		fmt.Fprintf(c.stderr, "No webhook has the %s %s now: `reenvio webhooks list` shows what there is. If it is misspelt: `reenvio release %s`.\n", hold.Scope, clean(hold.Value), clean(releaseFlag(hold)))
 	}
 	return nothing, err
 }

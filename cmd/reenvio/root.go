@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,12 +37,24 @@ func newRoot(c *cli) *cobra.Command {
 	root.PersistentFlags().StringVar(&c.configFile, "config", "", "YAML file with settings (default: the value of "+config.FileVariable+")")
 	s := defaultSettings()
 	config.RegisterFlags(root.PersistentFlags(), &s)
+	root.SetFlagErrorFunc(nearestFlag)
 	root.AddCommand(
 		newDev(c), newDispatcher(c), newSend(c), newLogs(c), newEvents(c), newWebhooks(c), newHold(c), newRelease(c), newSkip(c), newStatus(c), newRetryTiers(c), newDLQ(c), newBench(c), newTopics(c), newSecrets(c), newConfig(c), newCompletion(c), newVersion(c),
 	)
 	root.SetHelpCommand(newHelp())
 	completeArguments(c, root)
 	return root
+}
+
+// nearestFlag adds to the error about an unknown flag the setting that may have been meant.
+func nearestFlag(_ *cobra.Command, err error) error {
+	if unknown, is := errors.AsType[*pflag.NotExistError](err); is && strings.ContainsAny(unknown.GetSpecifiedName(), "._") {
+		s := defaultSettings()
+		if near := config.Nearest(&s, unknown.GetSpecifiedName()); near != "" {
+			return fmt.Errorf("%w; the nearest known key is \"--%s\"", err, near)
+		}
+	}
+	return err
 }
 
 // noArgs refuses arguments. For a command that only groups others, an argument is a misspelt command.

@@ -49,11 +49,22 @@ func (c *cli) open(cmd *cobra.Command) (*session, error) {
 
 // openVerified is open for a command that writes, or reads across topics: it refuses a set of topics that is not as it should be.
 func (c *cli) openVerified(cmd *cobra.Command) (*session, error) {
+	return c.openChecked(cmd, (*session).verify)
+}
+
+// openForCommands is open for what stops webhooks, and lets them go again: that must work also while other topics are not as they should be.
+func (c *cli) openForCommands(cmd *cobra.Command) (*session, error) {
+	return c.openChecked(cmd, func(s *session, ctx context.Context) error {
+		return s.readable(ctx, s.topo.Commands(), s.topo.Endpoints(), s.topo.State())
+	})
+}
+
+func (c *cli) openChecked(cmd *cobra.Command, check func(*session, context.Context) error) (*session, error) {
 	s, err := c.open(cmd)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.verify(cmd.Context()); err != nil {
+	if err := check(s, cmd.Context()); err != nil {
 		s.client.Close()
 		return nil, err
 	}

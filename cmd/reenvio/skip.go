@@ -29,8 +29,9 @@ func newSkip(c *cli) *cobra.Command {
 		Long: `Give up one event that waits: in its queue, for a retry, or parked. It is not tried again and dies as discarded, in the dead letters, from
 where ` + "`reenvio dlq redrive`" + ` can send it again. No event is skipped without a trace: that is what --to-dlq says.
 
-TOPIC/PARTITION/OFFSET is the place where its record lies now, as ` + "`reenvio status`" + ` shows it for the oldest that is not done.
-One that is being sent right now dies when its request has ended, unless it was delivered.`,
+TOPIC/PARTITION/OFFSET is the place where its record lies now. ` + "`reenvio events get`" + ` shows that of any event; ` + "`reenvio status`" + ` the NUMBER
+and OFFSET in the topic webhooks.events of the first that is not done. One that is being sent right now dies when its request has ended,
+unless it was delivered.`,
 		Example: `  reenvio skip webhooks.events/3/4711 --to-dlq
   reenvio skip webhooks.retry-16s/3/815 --to-dlq --reason 'poison' --yes`,
 		Args: oneArg("the place of a record, TOPIC/PARTITION/OFFSET,"),
@@ -102,7 +103,7 @@ func (s *session) waitingAt(ctx context.Context, place record.Source) (*record.D
 	}
 	i := slices.IndexFunc(batch.Records, func(r *kgo.Record) bool { return r.Offset == place.Offset })
 	if i < 0 {
-		return nil, fmt.Errorf("there is no event at %s: it is gone, or not written yet, or the mark of a transaction lies there (the topic holds %d to %d)", place, batch.LogStart, batch.HighWatermark-1)
+		return nil, fmt.Errorf("there is no event at %s: it is gone, or not written yet, or the mark of a transaction lies there (%s): `reenvio events get` says where an event lies now", place, holdsText(batch))
 	}
 	r, read := batch.Records[i], record.FromWaiting
 	if place.Topic == t.Events() {
@@ -113,6 +114,14 @@ func (s *session) waitingAt(ctx context.Context, place record.Source) (*record.D
 		return nil, err
 	}
 	return d, nil
+}
+
+// holdsText is what a partition has, in words.
+func holdsText(batch kafka.Batch) string {
+	if batch.HighWatermark <= batch.LogStart {
+		return "the partition is empty"
+	}
+	return fmt.Sprintf("the partition holds %d to %d", batch.LogStart, batch.HighWatermark-1)
 }
 
 func (c *cli) printSkip(r skipResult, out format) error {

@@ -32,7 +32,8 @@ func TestSkip(t *testing.T) {
 		t.Errorf("got %v", o)
 	}
 
-	s.run(t, "skip", fmt.Sprintf("webhooks.events/%v/99", sent["partition"]), "--to-dlq", "--yes").wantCode(t, exitFailed).wantErr(t, "there is no event at webhooks.events/")
+	s.run(t, "skip", fmt.Sprintf("webhooks.events/%v/99", sent["partition"]), "--to-dlq", "--yes").wantCode(t, exitFailed).wantErr(t, "there is no event at webhooks.events/", "the partition holds 0 to ")
+	s.run(t, "skip", "webhooks.retry-2s/0/0", "--to-dlq", "--yes").wantCode(t, exitFailed).wantErr(t, "there is no event at webhooks.retry-2s/0/0", "the partition is empty", "reenvio events get")
 	s.run(t, "skip", "webhooks.dlq/0/0", "--to-dlq", "--yes").wantCode(t, exitUsage).wantErr(t, "no event waits in the topic webhooks.dlq", "webhooks.parked")
 	s.run(t, "skip", "webhooks.events/7/0", "--to-dlq", "--yes").wantCode(t, exitUsage).wantErr(t, "no partition 7")
 }

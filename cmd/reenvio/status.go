@@ -29,8 +29,9 @@ numbers, the numbers in which something waits, the delay topics, paused webhooks
 
 WHY of a number says why the event at its lowest incomplete offset is not done yet:
 
-  in_flight         nothing holds it: its request runs, or it is the next of its webhook
-  strict_head       it failed, and its webhook (ordering: strict) lets nothing overtake it
+  in_flight         its request runs, or it is the next of its webhook, and waits for a slot or for its host at most (reenvio_slots,
+                    reenvio_host_waiting)
+  strict_head       one before it failed and waits for its next attempt, and the webhook's ordering lets nothing overtake that
   hold              held by hand, or its endpoint asked to wait (Retry-After)
   config            the configuration of its webhook can't be used
   paused            its webhook is paused, and it is about to be parked
@@ -140,7 +141,7 @@ func section(w io.Writer, title string, headings []string, rows [][]string, all 
 func printHolds(w io.Writer, o *overview.Overview) error {
 	var rows [][]string
 	for _, h := range o.Holds {
-		rows = append(rows, []string{strings.TrimSpace(string(h.Scope) + " " + h.Value), sinceText(h.At), h.By, h.Reason, nonZero(h.Parked), h.NextStep})
+		rows = append(rows, []string{strings.TrimSpace(string(h.Scope) + " " + h.Value), sinceText(h.At), h.By, shortened(h.Reason), nonZero(h.Parked), h.NextStep})
 	}
 	shown := rows[:min(mostRows, len(rows))]
 	return section(w, "HELD BY HAND: no request starts for these", []string{"WHAT", "SINCE", "BY", "REASON", "PARKED", "TO RELEASE"}, shown, len(rows))

@@ -251,7 +251,7 @@ func TestACopyThatWasRedriven(t *testing.T) {
 func TestAnEventWhoseNumberHasNoOwner(t *testing.T) {
 	s := newWebhookShell(t)
 	wait := s.start(t, "send", "--webhook", "crm", "--id", "e1", "--wait=1m")
-	wait.await(t, wait.ended, "e1 of crm: queued, not attempted yet; its number (", "has no owner")
+	wait.await(t, wait.ended, "e1 of crm: queued, no attempt has ended yet; its number (", "has no owner")
 	wait.await(t, wait.ended, "start a dispatcher (`reenvio dispatcher`)")
 	wait.stop()
 	<-wait.ended

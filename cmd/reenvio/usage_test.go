@@ -14,6 +14,7 @@ func TestUsageErrors(t *testing.T) {
 		file    string
 		want    []string
 	}{
+		{name: "unknown setting", args: []string{"config", "--dispatcher.max_perhost=3"}, want: []string{"unknown flag: --dispatcher.max_perhost", `the nearest known key is "--dispatcher.max_per_host"`}},
 		{name: "unknown flag", args: []string{"topics", "plan", "--nonsense"}, want: []string{"--nonsense", "reenvio topics plan --help"}},
 		{name: "unknown command", args: []string{"topic"}, want: []string{`no command "topic"`, "topics"}},
 		{name: "unknown subcommand", args: []string{"webhooks", "pauze", "x"}, want: []string{`reenvio webhooks has no command "pauze"`, "pause"}},

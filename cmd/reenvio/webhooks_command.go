@@ -63,7 +63,7 @@ func newWebhooksAct(c *cli, action record.Action, cmd *cobra.Command, follow fun
 		if err := validWait(*wait); err != nil {
 			return err
 		}
-		s, err := c.openVerified(cmd)
+		s, err := c.openForCommands(cmd)
 		if err != nil {
 			return err
 		}

@@ -159,7 +159,7 @@ func (c *cli) discard(ctx context.Context, ctl *control.Control, wait time.Durat
 		if state, _, err := tail.Read(waiting); err == nil && parkedCount(state) != left {
 			left, moved = parkedCount(state), time.Now()
 		}
-		line.show("%s: %d parked events left", command.Webhook, left)
+		line.show("%s: parked events left: %d", command.Webhook, left)
 		if time.Since(moved) > wait {
 			cancel()
 		}

@@ -175,5 +175,5 @@ func releaseFlag(h record.Hold) string {
 	if h.Value == "" {
 		return "--" + string(h.Scope)
 	}
-	return "--" + string(h.Scope) + " " + h.Value
+	return "--" + string(h.Scope) + " " + quoted(h.Value)
 }

@@ -54,7 +54,7 @@ func (c *cli) followDrain(ctx context.Context, s *session, id string, out format
 		}
 		if ctx.Err() != nil {
 			line.end()
-			fmt.Fprintf(c.stderr, "The drain of %s goes on without this command, %d parked events are left: `reenvio webhooks get %[1]s` shows how far it is.\n", id, max(left, 0))
+			fmt.Fprintf(c.stderr, "The drain of %s goes on without this command, parked events left: %d. `reenvio webhooks get %[1]s` shows how far it is.\n", id, max(left, 0))
 			return errNotDone
 		}
 		if err != nil {
@@ -79,10 +79,10 @@ func (c *cli) followDrain(ctx context.Context, s *session, id string, out format
 			return nil
 		case len(view.State.PauseReasons) > 0 || view.held():
 			line.end()
-			fmt.Fprintf(c.stderr, "%s is %s, and %d of its events are parked: %s.\n", id, view.statusText(), left, view.nextStep())
+			fmt.Fprintf(c.stderr, "%s is %s, parked events left: %d. Next: %s.\n", id, view.statusText(), left, view.nextStep())
 			return errNotDone
 		}
-		line.show("%s: %d parked events left%s", id, left, etaText(step.ETA))
+		line.show("%s: parked events left: %d%s", id, left, etaText(step.ETA))
 		select {
 		case <-ctx.Done():
 		case <-time.After(followPause):

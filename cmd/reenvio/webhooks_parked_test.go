@@ -132,9 +132,9 @@ func TestResumeFollows(t *testing.T) {
 	}
 	count(3)
 	out.await(t, ended, `"parked":3`, `"eta":`)
-	errs.await(t, ended, "crm: 3 parked events left, about")
+	errs.await(t, ended, "crm: parked events left: 3, about")
 	leave()
-	errs.await(t, ended, "goes on without this command", "3 parked events are left", "webhooks get crm")
+	errs.await(t, ended, "goes on without this command", "parked events left: 3", "webhooks get crm")
 	if code := <-ended; code != exitFailed {
 		t.Errorf("ended with %d", code)
 	}
@@ -144,7 +144,7 @@ func TestResumeFollows(t *testing.T) {
 
 	// It is paused again.
 	count(3, record.PauseFailures)
-	s.run(t, "webhooks", "resume", "crm", "--follow").wantCode(t, exitFailed).wantErr(t, "crm is paused (consecutive_failures)", "3 of its events", "webhooks test crm")
+	s.run(t, "webhooks", "resume", "crm", "--follow").wantCode(t, exitFailed).wantErr(t, "crm is paused (consecutive_failures)", "parked events left: 3", "webhooks test crm")
 	// Its host is held, as its number's state says.
 	count(3)
 	produce(t, s, numberRecord(t, "crm", record.NumberState{Holds: []record.Hold{{Scope: record.HoldHost, Value: "crm.example.com"}}}))

@@ -121,6 +121,8 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 		{"unknown section in the file", "kafak:\n  brokers: x\n", "", "", []string{`:2: unknown key "kafak.brokers"`, `"kafka.brokers"`}},
 		{"unknown key in the environment", "", "REENVIO_KAFKA_BROKERS=x", "", []string{"environment variable REENVIO_KAFKA_BROKERS: unknown key", `"REENVIO_KAFKA__BROKERS"`}},
 		{"a key without its section", "brokers: x\n", "", "", []string{`"brokers"; the nearest known key is "kafka.brokers"`}},
+		{"the beginning of a key", "retry:\n  jitter: 1\n", "", "", []string{`the nearest known key is "retry.jitter_ratio"`}},
+		{"near to nothing in its section", "retry:\n  tttt: 1\n", "", "", []string{`unknown key "retry.tttt"; docs/configuration.md`}},
 		{"near to nothing", "", "REENVIO_FOO=x", "", []string{`unknown key "REENVIO_FOO"; docs/configuration.md`}},
 		{"a section as a value", "kafka: x\n", "", "", []string{":1: kafka is a section", "kafka.brokers"}},
 		{"a section in the environment", "", "REENVIO_RETRY=x", "", []string{"REENVIO_RETRY is a section", "REENVIO_RETRY__TIERS"}},

@@ -5,13 +5,17 @@ import (
 	"strings"
 )
 
-// nearest returns the known key with the fewest edits to the given one; among equals the first in the struct's order. A key inside
-// the section of that name counts as nearest: who sets kafka meant something in it; and so does the key without its section. Where nothing is
-// near it is empty: a far-fetched guess sends people the wrong way.
+// Nearest returns the key of a setting of the struct that is nearest to the given one; empty when none is near.
+func Nearest(of any, key string) string { return fieldsOf(of).nearest(key) }
+
+// nearest returns the known key with the fewest edits to the given one; among equals the first in the struct's order. A key that begins
+// with it counts as nearest: who sets kafka meant something in it; and so does the key without its section. Where nothing is near it is empty:
+// a far-fetched guess sends people the wrong way. How many edits are near follows from the last part: a section in common brings nothing nearer.
 func (f fields) nearest(key string) string {
-	best, bestDistance := "", len(key)/3+2
+	best, bestDistance := "", len(key[strings.LastIndex(key, delimiter)+1:])/3+2
 	for _, field := range f.list {
-		if strings.HasPrefix(field.Key, key+delimiter) || strings.HasSuffix(field.Key, delimiter+key) {
+		begins := strings.HasPrefix(field.Key, key+delimiter) || strings.Contains(key, delimiter) && strings.HasPrefix(field.Key, key)
+		if begins || strings.HasSuffix(field.Key, delimiter+key) {
 			return field.Key
 		}
 		if d := distance(key, field.Key); d < bestDistance {

@@ -85,7 +85,7 @@ type Reason string
 // The reasons.
 const (
 	InFlight        Reason = "in_flight"        // nothing holds it: its request runs, or it is the next
-	StrictHead      Reason = "strict_head"      // it failed, and its webhook lets nothing overtake it
+	StrictHead      Reason = "strict_head"      // one before it failed, and its webhook lets nothing overtake that
 	Held            Reason = "hold"             // by hand, or the endpoint asked to wait
 	Config          Reason = "config"           // its webhook's configuration can't be used
 	WebhookPaused   Reason = "paused"           // it is about to be parked

@@ -167,16 +167,20 @@ func TestANumberThatIsSplitHasNoOwner(t *testing.T) {
 func TestWhyTheFirstEventIsNotDone(t *testing.T) {
 	far := record.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 	for _, c := range []struct {
-		name    string
-		state   record.State
-		holds   []record.Hold
-		want    overview.Reason
-		detail  string
-		problem []string
+		name     string
+		ordering record.Ordering
+		state    record.State
+		holds    []record.Hold
+		want     overview.Reason
+		detail   string
+		problem  []string
 	}{
 		{name: "in flight", want: overview.InFlight},
-		{name: "strict head", state: record.State{Head: &record.Head{Attempts: 3, DueAt: far, Source: record.Source{Partition: 0, Offset: 0}}}, want: overview.StrictHead, detail: "3 attempts failed, the next is due 2100-01-01"},
-		{name: "another head", state: record.State{Head: &record.Head{Attempts: 3, Source: record.Source{Partition: 0, Offset: 1}}}, want: overview.InFlight},
+		{name: "behind a strict head", ordering: record.OrderStrict, state: head(0, ""), want: overview.StrictHead, detail: "events/0/0, failed attempts: 3, the next is due 2100-01-01"},
+		{name: "behind a head of its key", ordering: record.OrderStrictKey, state: head(0, ""), want: overview.StrictHead},
+		{name: "head of another key", ordering: record.OrderStrictKey, state: head(0, "k"), want: overview.InFlight},
+		{name: "the head itself", ordering: record.OrderStrict, state: head(1, ""), want: overview.InFlight},
+		{name: "a head from before, in no strict order", ordering: record.OrderNone, state: head(0, ""), want: overview.InFlight},
 		{name: "asked to wait", state: record.State{HoldUntil: far}, want: overview.Held, detail: "until 2100-01-01"},
 		{name: "asked to wait until a time that has passed", state: record.State{HoldUntil: record.At(time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC))}, want: overview.InFlight},
 		{name: "held", state: record.State{Hold: &record.Hold{By: "ana"}}, want: overview.Held, detail: "webhook, by ana"},
@@ -189,8 +193,9 @@ func TestWhyTheFirstEventIsNotDone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, 1, func(t *testing.T, w *world) {
-				w.endpoint(record.Endpoint{ID: "a", Tenant: "acme", URL: "https://hooks.example/x", URLHost: "hooks.example"})
-				w.events("a", 1)
+				w.endpoint(record.Endpoint{ID: "a", Tenant: "acme", URL: "https://hooks.example/x", URLHost: "hooks.example", Ordering: c.ordering})
+				w.events("a", 2)
+				w.commit(w.topo.Events(), 0, 1, "") // the first of them is a head, in a delay topic by now, or done
 				if c.state.Head != nil {
 					c.state.Head.Source.Topic = w.topo.Events()
 				}
@@ -213,6 +218,12 @@ func TestWhyTheFirstEventIsNotDone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// head is the state of a webhook whose event of that offset has failed.
+func head(offset int64, key string) record.State {
+	due := record.At(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+	return record.State{Head: &record.Head{Attempts: 3, DueAt: due, Key: record.OrderingKeyHash(key), Source: record.Source{Offset: offset}}}
 }
 
 func paused(reasons ...record.PauseReason) record.State {

@@ -52,7 +52,10 @@ func (s *states) put(rec *kgo.Record) {
 }
 
 // facts are what the configuration of a webhook has to say here.
-type facts struct{ tenant, urlHost string }
+type facts struct {
+	tenant, urlHost string
+	ordering        record.Ordering
+}
 
 // endpoints counts the webhooks of a number, and returns the facts of those that are of interest: all of them would be a lot to hold.
 func (r *reader) endpoints(ctx context.Context, number int32, interest map[string]bool) (count int, found map[string]facts, err error) {
@@ -69,7 +72,7 @@ func (r *reader) endpoints(ctx context.Context, number int32, interest map[strin
 		}
 		ids[id] = struct{}{}
 		if e, err := record.ParseEndpoint(rec.Value); interest[id] && err == nil {
-			found[id] = facts{e.Tenant, e.URLHost}
+			found[id] = facts{e.Tenant, e.URLHost, e.OrderingOr()}
 		}
 	})
 	if err != nil {
