@@ -20,6 +20,11 @@ const (
 	// drain; rebalanceMargin is that and what joining takes.
 	settleTime      = 20 * time.Second
 	rebalanceMargin = 30 * time.Second
+
+	// Supervisors give a stop 20s beyond the drain: for its last cycle, and for
+	// leaving the group (twice) and closing, each of which Kafka may not answer.
+	stopSettleTime = 12 * time.Second
+	leaveTime      = 3 * time.Second
 )
 
 // Config is the dispatcher's part of the configuration.

@@ -92,6 +92,7 @@ type Dispatcher struct {
 	txn       *transactor
 	cycle     *cycle
 	ownership *ownership
+	endGroup  context.CancelFunc // whatever the group client is about
 	lease     lease
 
 	parkedLife   atomic.Int64 // how long an event may stay parked; 0: not known yet
@@ -161,7 +162,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		d.log.Info("dispatcher stopping: nothing new starts, requests in flight may end", "drain_timeout", d.cfg.DrainTimeout.String())
 		d.ownership.close(d.ctx)
-		d.group.Close() // before leaving, or it would join again
+		d.closeGroup() // before leaving, or it would join again
 		d.leave()
 	case err = <-d.failed:
 		// Without draining: who fails here may own nothing any more.
@@ -240,7 +241,10 @@ func (d *Dispatcher) fetchClient(name string, wait time.Duration) (*kgo.Client, 
 
 // join makes us a member of the group. The group client fetches nothing: see fetcher.
 func (d *Dispatcher) join() (err error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	d.endGroup = cancel
 	d.group, err = d.client("group",
+		kgo.WithContext(ctx),
 		kgo.ConsumerGroup(d.cfg.Group),
 		kgo.ConsumeTopics(d.topics...),
 		kgo.InstanceID(d.instance),
@@ -359,13 +363,21 @@ func (d *Dispatcher) learnTopicIDs(ctx context.Context, adm *kadm.Client) error 
 	return nil
 }
 
+// closeGroup ends the membership. kgo ends what it is about first, joining or leaving:
+// while no broker answers it would try for a minute, and joining waits for the others.
+func (d *Dispatcher) closeGroup() {
+	defer time.AfterFunc(leaveTime, d.endGroup).Stop()
+	d.group.Close()
+	d.endGroup()
+}
+
 // leave tells the group that we are gone, so that others take over at once. kgo
 // does not for a static member.
 func (d *Dispatcher) leave() {
 	if !d.cfg.LeaveOnStop {
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(d.ctx, leaveTime)
 	defer cancel()
 	leave := kadm.LeaveGroup(d.cfg.Group).Reason("stopped").InstanceIDs(d.instance)
 	if _, err := kadm.NewClient(d.plain).LeaveGroup(ctx, leave); err != nil {
@@ -376,7 +388,7 @@ func (d *Dispatcher) leave() {
 func (d *Dispatcher) close() {
 	d.cancel()
 	if d.group != nil {
-		d.group.Close()
+		d.closeGroup()
 	}
 	if d.fetch != nil {
 		d.fetch.close()

@@ -2,15 +2,18 @@ package dispatcher
 
 import "sync"
 
-// hosts bounds the requests in flight to one host, over all numbers. A place at the host
-// is taken before the slot, so who waits for a host holds no slot. A place that comes
-// free is kept for the webhook that has waited longest: each gets one in its turn,
-// whatever it has queued.
+// hosts bounds the requests in flight to one host, over all numbers. Who waits for a host
+// holds no slot, and who waits for a slot, which dead webhooks elsewhere may hold for
+// long, holds no place: a place is asked for with a slot in hand, which goes to the next
+// where there is none. A place that comes free is kept for the webhook that has waited
+// longest, until its number has had its turn: each gets one in its turn, whatever it has
+// queued.
 type hosts struct {
 	mu     sync.Mutex
 	limit  int // 0: there is none
 	hosts  map[string]*host
 	claims map[claimant]*hostClaim
+	kept   map[*number]int // how many places are kept
 }
 
 type host struct {
@@ -32,7 +35,7 @@ type hostClaim struct {
 }
 
 func newHosts(limit int) *hosts {
-	return &hosts{limit: limit, hosts: map[string]*host{}, claims: map[claimant]*hostClaim{}}
+	return &hosts{limit: limit, hosts: map[string]*host{}, claims: map[claimant]*hostClaim{}, kept: map[*number]int{}}
 }
 
 // take takes a place for a webhook, or notes that it waits for one.
@@ -55,7 +58,7 @@ func (s *hosts) take(n *number, webhook, name string) bool {
 	}
 	switch {
 	case c != nil && c.kept:
-		delete(s.claims, key)
+		s.forget(c)
 		return true
 	case c == nil && h.used < s.limit:
 		h.used++
@@ -68,17 +71,6 @@ func (s *hosts) take(n *number, webhook, name string) bool {
 	return false
 }
 
-// keep keeps a place that was taken for a webhook that finds no slot yet.
-func (s *hosts) keep(n *number, webhook, name string) {
-	if s.limit == 0 || name == "" {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := claimant{n, webhook}
-	s.claims[key] = &hostClaim{claimant: key, host: name, kept: true}
-}
-
 // give returns a place.
 func (s *hosts) give(name string) {
 	if s.limit == 0 || name == "" {
@@ -89,30 +81,27 @@ func (s *hosts) give(name string) {
 	s.free(name)
 }
 
-// passOn is for a webhook that has nothing to start: a place that is kept for it goes
-// to the next.
-func (s *hosts) passOn(n *number, webhook string) {
+// passOn is called by a number that has started all it could: the places that are kept
+// for it go to the next.
+func (s *hosts) passOn(n *number) {
 	if s.limit == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.claims[claimant{n, webhook}]; c != nil && c.kept {
-		s.drop(c)
+	if s.kept[n] > 0 {
+		s.dropAll(n, func(c *hostClaim) bool { return c.kept })
 	}
 }
 
-// passOnAll is for a number that may start nothing now; leave for one that never will.
-func (s *hosts) passOnAll(n *number) { s.dropAll(n, func(c *hostClaim) bool { return c.kept }) }
-
-func (s *hosts) leave(n *number) { s.dropAll(n, func(*hostClaim) bool { return true }) }
-
-func (s *hosts) dropAll(n *number, which func(*hostClaim) bool) {
-	if s.limit == 0 {
-		return
-	}
+// leave is for a number that starts nothing any more.
+func (s *hosts) leave(n *number) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.dropAll(n, func(*hostClaim) bool { return true })
+}
+
+func (s *hosts) dropAll(n *number, which func(*hostClaim) bool) {
 	for _, c := range s.claims {
 		if c.n == n && which(c) {
 			s.drop(c)
@@ -144,10 +133,20 @@ func (s *hosts) waiting() (sum int) {
 }
 
 func (s *hosts) drop(c *hostClaim) {
-	delete(s.claims, c.claimant)
+	s.forget(c)
 	c.gone = true
 	if c.kept {
 		s.free(c.host)
+	}
+}
+
+func (s *hosts) forget(c *hostClaim) {
+	delete(s.claims, c.claimant)
+	if !c.kept {
+		return
+	}
+	if s.kept[c.n]--; s.kept[c.n] == 0 {
+		delete(s.kept, c.n)
 	}
 }
 
@@ -165,6 +164,7 @@ func (s *hosts) free(name string) {
 		}
 		h.used++
 		c.kept = true
+		s.kept[c.n]++
 		c.n.inbox.post(func() { c.n.hostFree(c.webhook) })
 	}
 	if h.used == 0 {
@@ -193,18 +193,4 @@ func (n *number) hostFree(webhook string) {
 		w.freeAt = latest(w.freeAt, n.d.now())
 		n.makeReady(w)
 	}
-	n.hostUnused(webhook)
-}
-
-// hostUnused passes a place on that is kept for a webhook with nothing to start.
-func (n *number) hostUnused(webhook string) {
-	if w := n.webhooks[webhook]; w != nil && w.listed {
-		return
-	}
-	for _, o := range n.tests {
-		if o.Webhook == webhook {
-			return
-		}
-	}
-	n.d.hosts.passOn(n, webhook)
 }

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -120,6 +121,50 @@ func TestHeadByHand(t *testing.T) {
 				if s := w.state("w"); !s.Healthy() || len(w.delivered("w")) != 5-dead || len(w.dead()) != dead {
 					t.Errorf("%d dead, %v, %s", len(w.dead()), w.starts("w"), s.Marshal())
 				}
+			})
+		})
+	}
+}
+
+// What is in flight out of the parked topic when a due retry is parked, by a pause, is found there again: cut, or after its owner's death.
+func TestInFlightFromParkedIsFoundAgain(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(fmt.Sprint(killed), func(t *testing.T) {
+			inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+				w.webhook("w", func(e *record.Endpoint) { e.Schedule = []record.Duration{record.Duration(20 * time.Second)} })
+				w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
+					switch {
+					case q.EventID == eventID("w", 0) && q.Attempt == 1:
+						return kafkatest.Response{Status: 500}
+					case q.EventID == eventID("w", 1) && q.Nth == 1:
+						return kafkatest.Response{Status: 200, Delay: 25 * time.Second}
+					}
+					return kafkatest.Response{Status: 200}
+				})
+				a := w.start("a")
+				a.owns(0)
+				w.send("w", 0, 1)
+				w.until("the first has failed", func() bool { return len(w.attempts("w")) == 1 })
+				w.do("w", record.ActionPause)
+				w.send("w", 1, 3)
+				w.until("three are parked", func() bool { return len(w.parked("w")) == 3 })
+				w.change("w", func(e *record.Endpoint) { e.Ordering = record.OrderStrict }) // the retry is no head
+				time.Sleep(time.Second)
+				w.do("w", record.ActionResume)
+				w.until("one is on its way", func() bool { return len(w.receiver.Of("w")) == 2 })
+				time.Sleep(22 * time.Second) // the retry is due
+				w.do("w", record.ActionPause)
+				a.quiesce()
+				if killed {
+					a.kill()
+					w.start("b").owns(0)
+				} else {
+					a.number(0).cut("a test")
+				}
+				time.Sleep(time.Second)
+				w.do("w", record.ActionResume)
+				w.until("all are delivered", func() bool { return len(w.delivered("w")) == 4 })
+				mustEqual(t, "requests", w.starts("w"), []string{"w-0/1", "w-1/1", "w-1/1", "w-2/1", "w-3/1", "w-0/2"})
 			})
 		})
 	}

@@ -159,6 +159,8 @@ func (o *ownership) unassign(lost map[string][]int32) []*number {
 
 // close releases all that is owned and accepts nothing more.
 func (o *ownership) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, o.d.cfg.DrainTimeout+stopSettleTime)
+	defer cancel()
 	o.mu.Lock()
 	o.closed = true
 	numbers := slices.Collect(maps.Values(o.lives))

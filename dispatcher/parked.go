@@ -158,6 +158,7 @@ func (n *number) parkAll(now time.Time, w *webhook, all []*item, why record.Park
 		for _, it := range w.flight {
 			if w.state.HeadAt(it.Source) == nil {
 				n.noteHead(w, it, o)
+				w.state.HeadAt(it.Source).Parked = it.topic == n.d.topo.Parked()
 			}
 		}
 	}

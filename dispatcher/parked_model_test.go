@@ -57,6 +57,7 @@ func (s *shelf) steps() []step {
 		{4, "a sweep begins", func(t *rapid.T) { s.beginSweep(time.Duration(rapid.IntRange(1, 6).Draw(t, "age")) * time.Second) }},
 		{4, "the sweep reads on", func(t *rapid.T) { s.sweepOn(rapid.Int64Range(1, 20).Draw(t, "size")) }},
 		{2, "the sweep reads much", func(*rapid.T) { s.sweepOn(500) }},
+		{3, "who may sleep falls asleep", func(*rapid.T) { s.doze() }},
 		{1, "the process restarts", func(*rapid.T) { s.restart() }},
 	}
 }
@@ -82,6 +83,19 @@ func TestParkedModel(t *testing.T) {
 		}
 		s.empty()
 	})
+}
+
+// doze makes all dormant that may be, as if nobody had asked for them for long.
+func (s *shelf) doze() {
+	for range 2 {
+		s.n.dozeAt = time.Time{}
+		s.n.fallAsleep(s.now)
+	}
+	for id, e := range s.n.endpoints.entries {
+		if e.dormant != nil {
+			e.opened = &opened{config: record.Endpoint{ID: id}} // the record here is none that could be read
+		}
+	}
 }
 
 // empty lets everything leave.

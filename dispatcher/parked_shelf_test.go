@@ -324,6 +324,9 @@ func (s *shelf) check() {
 	maps.Copy(decided, s.doneDecided)
 	for _, id := range s.ids {
 		w := s.n.webhooks[id]
+		if e := s.n.endpoints.entries[id]; w == nil && e.dormant != nil { // looked at, it stays asleep
+			w = &webhook{id: id, state: e.dormant.state(id)}
+		}
 		if w == nil {
 			if left := s.left(id); len(left) > 0 {
 				s.t.Fatalf("%s is forgotten, left are %v", id, left)

@@ -37,16 +37,20 @@ func (n *number) rank(w *webhook) rank {
 // startReady starts what the lanes hold, in each rank in the order in which they
 // became ready.
 func (n *number) startReady(now time.Time) {
-	defer n.d.slots.passOn(n)
 	for r := range ranks {
 		n.startRank(now, r)
 	}
-	if n.blocked != "" {
-		n.d.hosts.passOnAll(n)
-	}
+	n.d.slots.passOn(n)
+	n.d.hosts.passOn(n)
 }
 
 func (n *number) startRank(now time.Time, r rank) {
+	slot := false // in hand, for the next that can use it
+	defer func() {
+		if slot {
+			n.d.slots.give(n, r.class())
+		}
+	}()
 	for {
 		w, ok := n.ready[r].peek()
 		if !ok {
@@ -55,7 +59,6 @@ func (n *number) startRank(now time.Time, r rank) {
 		it := n.candidate(now, w)
 		if it == nil {
 			n.unlist(r, w)
-			n.hostUnused(w.id)
 			n.forget(w)
 			continue
 		}
@@ -70,17 +73,17 @@ func (n *number) startRank(now time.Time, r rank) {
 			}
 			continue
 		}
+		if slot = slot || n.d.slots.take(n, r.class()); !slot {
+			return // the slot wakes us
+		}
 		host := n.hostOf(w.id)
 		if !n.d.hosts.take(n, w.id, host) {
 			n.unlist(r, w) // the place lists it again
 			continue
 		}
-		if !n.d.slots.take(n, r.class()) {
-			n.d.hosts.keep(n, w.id, host)
-			return // the slot wakes us
-		}
-		if !n.start(now, w, it, r.class(), host) {
-			n.d.slots.give(n, r.class())
+		if n.start(now, w, it, r.class(), host) {
+			slot = false
+		} else {
 			n.d.hosts.give(host)
 		}
 		// One start each turn of the list: lanes share the slots evenly.

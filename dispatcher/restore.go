@@ -49,15 +49,13 @@ func (n *number) restore() error {
 	if err != nil {
 		return err
 	}
-	passed, err := n.passesOver(committed, from)
+	passed, err := n.headsPassedOver(committed, from)
 	if err != nil {
 		return err
 	}
 	from[n.d.topo.Endpoints()] = n.endpoints.next
 	n.step(func() {
-		if passed {
-			n.releaseHeads(n.d.now())
-		}
+		n.releaseHeads(n.d.now(), passed)
 		n.followEndpoints(n.d.now())
 	})
 	n.d.fetch.add(n, from)

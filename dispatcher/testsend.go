@@ -54,22 +54,21 @@ func (n *number) startTests(now time.Time) {
 		e, why := n.testable(o)
 		if why != "" { // it has changed since
 			n.end(now, o, refused("%s", why))
-			n.hostUnused(o.Webhook)
 			continue
 		}
 		if n.whyBlocked(now) != "" {
 			n.tests = append(n.tests, waiting[i:]...)
 			return
 		}
-		host := n.hostOf(o.Webhook)
-		if !n.d.hosts.take(n, o.Webhook, host) {
-			n.tests = append(n.tests, o)
-			continue
-		}
 		if !n.d.slots.take(n, suspect) {
-			n.d.hosts.keep(n, o.Webhook, host)
 			n.tests = append(n.tests, waiting[i:]...)
 			return
+		}
+		host := n.hostOf(o.Webhook)
+		if !n.d.hosts.take(n, o.Webhook, host) {
+			n.d.slots.give(n, suspect)
+			n.tests = append(n.tests, o)
+			continue
 		}
 		n.sendTest(now, o, e, host)
 	}
