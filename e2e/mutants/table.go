@@ -32,7 +32,7 @@ var mutants = []mutant{
 		}
 		client.Produce(ctx, r.rec, func(_ *kgo.Record, err error) {
 `,
-		pkg: suite, run: "TestCutOffAndBack",
+		pkg: dispatcher, run: "TestAbortedCycle",
 	},
 	{
 		name: "state in a transaction of its own", promise: "one chain per event",
@@ -120,7 +120,7 @@ var mutants = []mutant{
 		file: "dispatcher/lease.go",
 		old:  "	return ok && age < leaseTime\n",
 		new:  "	return ok && age >= 0\n",
-		pkg:  suite, run: "TestCutOffAndBack",
+		pkg:  dispatcher, run: "TestCutOff",
 	},
 	{
 		name: "nothing cut when the lease has run out", promise: "requests repeat only after an incident",
