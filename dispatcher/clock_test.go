@@ -51,6 +51,13 @@ func withMonotonic(t time.Time, reading time.Duration) time.Time {
 	return *(*time.Time)(unsafe.Pointer(&l))
 }
 
+// settable is a clock outside of a bubble: the time after a while, with the wall clock set meanwhile.
+func settable(start time.Time) (at func(after, set time.Duration) time.Time) {
+	return func(after, set time.Duration) time.Time {
+		return withMonotonic(start.Round(0).Add(after+set), time.Second+after)
+	}
+}
+
 func TestTheTestsClock(t *testing.T) {
 	at := time.Date(2026, 2, 3, 4, 5, 6, 789, time.UTC)
 	a, b := withMonotonic(at, time.Second), withMonotonic(at.Add(-10*time.Second), 3*time.Second)

@@ -140,16 +140,20 @@ func (n *number) read(id string, e *endpoint) {
 	}
 }
 
-// config is a webhook's configuration as far as it can be read, the default one where
-// there is none.
-func (n *number) config(id string) *record.Endpoint {
+// open is what a webhook's record says, as far as it can be read; what an empty one
+// does where there is none.
+func (n *number) open(id string) *opened {
 	e, known := n.endpoints.get(id)
 	if !known || e.deleted() {
-		return &record.Endpoint{}
+		return unopened
 	}
 	n.read(id, e)
-	return &e.config
+	return e.opened
 }
+
+// config is a webhook's configuration as far as it can be read, the default one where
+// there is none.
+func (n *number) config(id string) *record.Endpoint { return &n.open(id).config }
 
 // follow: true, when that has changed something.
 func (n *number) follow(now time.Time, w *webhook, reason record.PauseReason, is bool) bool {

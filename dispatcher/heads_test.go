@@ -32,12 +32,7 @@ func TestHeadPassedOver(t *testing.T) {
 				w.webhook("w", inOrder(record.OrderStrict), func(e *record.Endpoint) {
 					e.Schedule = []record.Duration{record.Duration(time.Minute)}
 				})
-				w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-					if q.EventID == eventID("w", 0) && q.Attempt == 1 {
-						return kafkatest.Response{Status: 500}
-					}
-					return kafkatest.Response{Status: 200}
-				})
+				w.receiver.Answer("w", eventFails(eventID("w", 0), 1, 0))
 				w.webhook("other")
 				w.receiver.Answer("other", kafkatest.FailFirst(1))
 				a := w.start("a")

@@ -177,14 +177,10 @@ func (n *number) hostOf(webhook string) string {
 	if n.d.hosts.limit == 0 {
 		return ""
 	}
-	e, known := n.endpoints.get(webhook)
-	if !known || e.deleted() {
-		return ""
+	if ready := n.open(webhook).ready; ready != nil {
+		return ready.URLHost()
 	}
-	if n.read(webhook, e); e.ready == nil {
-		return ""
-	}
-	return e.ready.URLHost()
+	return ""
 }
 
 // hostFree: a place at its host is kept for a webhook.

@@ -17,49 +17,37 @@ func slowOnce(q *kafkatest.Request) kafkatest.Response {
 	return kafkatest.Response{Status: 200}
 }
 
-// A request that is cut by a lost lease, while its webhook is paused and its followers are parked, is made again before them.
+// A request that is cut by a lost lease, or whose owner dies, while its webhook is paused and its followers are parked, is made again
+// before them.
 func TestCutBehind(t *testing.T) {
-	for _, o := range []record.Ordering{record.OrderStrict, record.OrderStrictKey} {
-		t.Run(string(o), func(t *testing.T) {
-			inWorld(t, 1, slowOnce, func(t *testing.T, w *world) {
-				w.webhook("w", inOrder(o))
-				a := w.start("a")
-				a.owns(0)
-				w.send("w", 0, 5)
-				w.until("the first is on its way", func() bool { return len(w.receiver.Of("w")) == 1 })
-				w.do("w", record.ActionPause)
-				w.until("four are parked", func() bool { return len(w.parked("w")) == 4 })
-				a.number(0).cut("a test")
-				w.until("all are parked", func() bool { return len(w.parked("w")) == 5 })
-				w.do("w", record.ActionResume)
-				w.until("all are delivered", func() bool { return len(w.delivered("w")) == 5 })
-				mustEqual(t, "requests", w.starts("w"), []string{"w-0/1", "w-0/1", "w-1/1", "w-2/1", "w-3/1", "w-4/1"})
+	for how, end := range map[string]func(w *world, a *process){
+		"cut": func(w *world, a *process) {
+			a.number(0).cut("a test")
+			w.until("all are parked", func() bool { return len(w.parked("w")) == 5 })
+		},
+		"killed": func(w *world, a *process) {
+			a.quiesce()
+			a.kill()
+			w.start("b").owns(0)
+		},
+	} {
+		for _, o := range []record.Ordering{record.OrderStrict, record.OrderStrictKey} {
+			t.Run(how+"/"+string(o), func(t *testing.T) {
+				inWorld(t, 1, slowOnce, func(t *testing.T, w *world) {
+					w.webhook("w", inOrder(o))
+					a := w.start("a")
+					a.owns(0)
+					w.send("w", 0, 5)
+					w.until("the first is on its way", func() bool { return len(w.receiver.Of("w")) == 1 })
+					w.do("w", record.ActionPause)
+					w.until("four are parked", func() bool { return len(w.parked("w")) == 4 })
+					end(w, a)
+					w.do("w", record.ActionResume)
+					w.until("all are delivered", func() bool { return len(w.delivered("w")) == 5 })
+					mustEqual(t, "requests", w.starts("w"), []string{"w-0/1", "w-0/1", "w-1/1", "w-2/1", "w-3/1", "w-4/1"})
+				})
 			})
-		})
-	}
-}
-
-// The same where the owner dies.
-func TestKilledBehind(t *testing.T) {
-	for _, o := range []record.Ordering{record.OrderStrict, record.OrderStrictKey} {
-		t.Run(string(o), func(t *testing.T) {
-			inWorld(t, 1, slowOnce, func(t *testing.T, w *world) {
-				w.webhook("w", inOrder(o))
-				a := w.start("a")
-				a.owns(0)
-				w.send("w", 0, 5)
-				w.until("the first is on its way", func() bool { return len(w.receiver.Of("w")) == 1 })
-				w.do("w", record.ActionPause)
-				w.until("four are parked", func() bool { return len(w.parked("w")) == 4 })
-				a.quiesce()
-				a.kill()
-				b := w.start("b")
-				b.owns(0)
-				w.do("w", record.ActionResume)
-				w.until("all are delivered", func() bool { return len(w.delivered("w")) == 5 })
-				mustEqual(t, "requests", w.starts("w"), []string{"w-0/1", "w-0/1", "w-1/1", "w-2/1", "w-3/1", "w-4/1"})
-			})
-		})
+		}
 	}
 }
 
@@ -88,12 +76,7 @@ func TestHeadByHand(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 				w.webhook("w", inOrder(record.OrderStrict))
-				w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-					if q.EventID == eventID("w", 0) && q.Attempt == 1 {
-						return kafkatest.Response{Status: 500, Delay: 10 * time.Second}
-					}
-					return kafkatest.Response{Status: 200}
-				})
+				w.receiver.Answer("w", eventFails(eventID("w", 0), 1, 10*time.Second))
 				a := w.start("a")
 				a.owns(0)
 				w.send("w", 0, 1)

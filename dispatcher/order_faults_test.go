@@ -18,12 +18,7 @@ func TestAfterTheHeadTheRest(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict))
 		w.webhook("other")
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) && q.Attempt == 1 {
-				return kafkatest.Response{Status: 500, Delay: 10 * time.Second}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), 1, 10*time.Second))
 		a := w.start("a")
 		a.owns(0)
 		w.do("other", record.ActionPause)
@@ -56,12 +51,7 @@ func TestAfterTheHeadTheRest(t *testing.T) {
 func TestHeadDiesUncommitted(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict), func(e *record.Endpoint) { e.MaxAttempts = 2 })
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) {
-				return kafkatest.Response{Status: 500}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), always, 0))
 		a := w.start("a")
 		a.owns(0)
 		w.send("w", 0, 2)
@@ -129,12 +119,7 @@ func TestStrictKeyParked(t *testing.T) {
 			e.Schedule = []record.Duration{record.Duration(time.Minute + 30*time.Second)}
 			e.MaxAttempts = 2
 		})
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) && q.Attempt == 1 {
-				return kafkatest.Response{Status: 500}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), 1, 0))
 		a := w.start("a")
 		a.owns(0)
 		w.produce(w.keyed("w", 0, "a"))
@@ -156,12 +141,7 @@ func TestStrictKeyParked(t *testing.T) {
 func TestStrictToStrictKey(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict))
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) && q.Attempt < 4 {
-				return kafkatest.Response{Status: 500}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), 3, 0))
 		a := w.start("a")
 		a.owns(0)
 		w.produce(w.keyed("w", 0, "a"), w.keyed("w", 1, "a"))
@@ -178,12 +158,7 @@ func TestStrictToStrictKey(t *testing.T) {
 func TestOrderThereAndBack(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict))
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) && q.Attempt < 4 {
-				return kafkatest.Response{Status: 500}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), 3, 0))
 		a := w.start("a")
 		a.owns(0)
 		w.send("w", 0, 5)
@@ -205,12 +180,7 @@ func TestOrderThereAndBack(t *testing.T) {
 func TestMadeAnewWithAHead(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict))
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) {
-				return kafkatest.Response{Status: 500, Delay: time.Second}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), always, time.Second))
 		a := w.start("a")
 		a.owns(0)
 		w.send("w", 0, 5)

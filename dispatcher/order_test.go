@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -171,16 +172,23 @@ func TestOrderStrictKey(t *testing.T) {
 	})
 }
 
+// eventFails: the first attempts of one event fail, each after a while; all else succeeds at once.
+func eventFails(event string, attempts int, after time.Duration) kafkatest.Script {
+	return func(q *kafkatest.Request) kafkatest.Response {
+		if q.EventID == event && q.Attempt <= attempts {
+			return kafkatest.Response{Status: 500, Delay: after}
+		}
+		return kafkatest.Response{Status: 200}
+	}
+}
+
+const always = math.MaxInt
+
 // The failed one was in flight when its webhook was paused, and is parked behind its followers: it goes out first all the same.
 func TestStrictHeadParkedBehind(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict))
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 0) && q.Attempt == 1 {
-				return kafkatest.Response{Status: 500, Delay: 10 * time.Second}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 0), 1, 10*time.Second))
 		w.send("w", 0, 5)
 		a := w.start("a")
 		w.until("the first is on its way", func() bool { return len(w.receiver.Of("w")) == 1 })

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/reenvio/reenvio/internal/kafkatest"
 	"github.com/reenvio/reenvio/internal/record"
@@ -15,12 +14,7 @@ import (
 func TestWakeOfAForgottenWebhook(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
 		w.webhook("w", inOrder(record.OrderStrict), func(e *record.Endpoint) { e.RateLimit = 2 })
-		w.receiver.Answer("w", func(q *kafkatest.Request) kafkatest.Response {
-			if q.EventID == eventID("w", 1) {
-				return kafkatest.Response{Status: 500, Delay: 3 * time.Second}
-			}
-			return kafkatest.Response{Status: 200}
-		})
+		w.receiver.Answer("w", eventFails(eventID("w", 1), always, 3*time.Second))
 		a := w.start("a")
 		a.owns(0)
 		w.send("w", 0, 1)
@@ -178,12 +172,6 @@ func TestAutoResumeByHand(t *testing.T) {
 	})
 }
 
-// stepped is now, with the wall clock set by d, the monotonic one as it is.
-func stepped(now time.Time, d time.Duration) time.Time {
-	*(*uint64)(unsafe.Pointer(&now)) += uint64(int64(d/time.Second) << 30)
-	return now
-}
-
 // A wait ends also when the wall clock is set back meanwhile. (Not in a bubble: times there are not monotonic.)
 func TestClockStep(t *testing.T) {
 	d := testDispatcher(t)
@@ -193,8 +181,8 @@ func TestClockStep(t *testing.T) {
 	for _, topic := range d.topics {
 		n.out.trackers[topic] = tracker.New(0, tracker.Set{})
 	}
-	now := time.Now()
-	back := stepped(now.Add(time.Second), -10*time.Second)
+	at := settable(time.Now())
+	now, back := at(0, 0), at(time.Second, -10*time.Second)
 	if back.Sub(now) != time.Second || back.Round(0).Sub(now.Round(0)) != -9*time.Second {
 		t.Fatal("the clock can't be set")
 	}
@@ -204,8 +192,8 @@ func TestClockStep(t *testing.T) {
 	if !w.waits {
 		t.Fatal("it does not wait")
 	}
-	for at := time.Second; at < 24*time.Hour; at += time.Second {
-		n.leaveDue(stepped(now.Add(at), -10*time.Second))
+	for after := time.Second; after < 24*time.Hour; after += time.Second {
+		n.leaveDue(at(after, -10*time.Second))
 	}
 	if w.waits {
 		t.Errorf("a day later it still waits, until %s; %d in the due queue", w.state.HoldUntil, n.due.Len())

@@ -38,14 +38,11 @@ func newDLQList(c *cli) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		s, err := c.open(cmd)
+		s, err := c.openForDeadLetters(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.readable(cmd.Context(), s.topo.DLQ()); err != nil {
-			return err
-		}
 		letters := dlqconsumer.New(s.client, s.topo)
 		if *out == formatJSON {
 			array := newJSONArray(c.stdout)

@@ -56,14 +56,11 @@ It is named by the event's id (the newest letter of it is shown) or by its place
 			}
 			filter.IDs = args
 		}
-		s, err := c.open(cmd)
+		s, err := c.openForDeadLetters(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.readable(cmd.Context(), s.topo.DLQ()); err != nil {
-			return err
-		}
 		if len(place) > 0 && place[1] != "" && place[1] != s.topo.DLQ() {
 			place = nil // an id that looks like one: no other topic has letters
 		}

@@ -40,14 +40,11 @@ the letters of the rest) and times, each the beginning of an hour or day ("per")
 		if err != nil {
 			return err
 		}
-		s, err := c.open(cmd)
+		s, err := c.openForDeadLetters(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.readable(cmd.Context(), s.topo.DLQ()); err != nil {
-			return err
-		}
 		p := c.progress()
 		stats, err := dlqconsumer.New(s.client, s.topo).Stats(cmd.Context(), filter, time.Local, lettersProgress(p))
 		p.end()

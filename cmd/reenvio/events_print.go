@@ -110,7 +110,7 @@ func (t tale) next() string {
 	if step == "" {
 		return todo + "`reenvio webhooks get " + t.Webhook + "` says why"
 	}
-	return todo + "" + step
+	return todo + step
 }
 
 func (t tale) waiting(s *story.Step) (where, next string) {

@@ -54,9 +54,21 @@ func (c *cli) openVerified(cmd *cobra.Command) (*session, error) {
 
 // openForCommands is open for what stops webhooks, and lets them go again: that must work also while other topics are not as they should be.
 func (c *cli) openForCommands(cmd *cobra.Command) (*session, error) {
-	return c.openChecked(cmd, func(s *session, ctx context.Context) error {
-		return s.readable(ctx, s.topo.Commands(), s.topo.Endpoints(), s.topo.State())
-	})
+	return c.openReadable(cmd, func(t *topology.Topology) []string { return []string{t.Commands(), t.Endpoints(), t.State()} })
+}
+
+// openForDeadLetters is open for what reads the dead letters alone.
+func (c *cli) openForDeadLetters(cmd *cobra.Command) (*session, error) {
+	return c.openReadable(cmd, func(t *topology.Topology) []string { return []string{t.DLQ()} })
+}
+
+// openForWebhooks is open for what reads webhooks and their states alone.
+func (c *cli) openForWebhooks(cmd *cobra.Command) (*session, error) {
+	return c.openReadable(cmd, func(t *topology.Topology) []string { return []string{t.Endpoints(), t.State()} })
+}
+
+func (c *cli) openReadable(cmd *cobra.Command, topics func(*topology.Topology) []string) (*session, error) {
+	return c.openChecked(cmd, func(s *session, ctx context.Context) error { return s.readable(ctx, topics(s.topo)...) })
 }
 
 func (c *cli) openChecked(cmd *cobra.Command, check func(*session, context.Context) error) (*session, error) {

@@ -56,14 +56,11 @@ func newWebhooksList(c *cli) *cobra.Command {
 	}
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := c.open(cmd)
+		s, err := c.openForWebhooks(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.readable(cmd.Context(), s.topo.Endpoints(), s.topo.State()); err != nil {
-			return err
-		}
 		views, problems, err := s.listWebhooks(cmd.Context())
 		if err != nil {
 			return err
@@ -132,14 +129,11 @@ Secrets, header values and the URL's path are hidden. --reveal shows them, and n
 	reveal := cmd.Flags().Bool("reveal", false, "show the secrets, the header values and the whole URL")
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := c.open(cmd)
+		s, err := c.openForWebhooks(cmd)
 		if err != nil {
 			return err
 		}
 		defer s.client.Close()
-		if err := s.readable(cmd.Context(), s.topo.Endpoints(), s.topo.State()); err != nil {
-			return err
-		}
 		view, err := s.getWebhook(cmd.Context(), args[0], *reveal)
 		if err != nil {
 			return err
