@@ -25,15 +25,16 @@ type process struct {
 	registry *prometheus.Registry
 }
 
-// start runs a dispatcher. Its end with an error fails the test, unless the test has waited for it.
+// start runs a dispatcher. Its end with an error fails the test.
 func (w *world) start(instance string, change ...func(*Options)) *process {
 	w.t.Helper()
-	p := w.startQuietly(instance, change...)
-	w.t.Cleanup(func() {
-		if p.err != nil {
+	var p *process
+	w.t.Cleanup(func() { // runs after startQuietly's, which waits for the end
+		if p != nil && p.err != nil {
 			w.t.Errorf("dispatcher %s ended: %v", instance, p.err)
 		}
 	})
+	p = w.startQuietly(instance, change...)
 	return p
 }
 

@@ -41,12 +41,13 @@ func (p *process) release(number int32, topic string) {
 	p.d.fetch.release(p.number(number), s)
 }
 
-// latency is how long the event that was just sent took to its endpoint.
-func (w *world) latency(webhook string, sent time.Time) time.Duration {
+// latency is how long after a deed the webhook's next request is seen.
+func (w *world) latency(webhook string, deed func()) time.Duration {
 	w.t.Helper()
-	requests := len(w.receiver.Of(webhook))
+	requests, began := len(w.receiver.Of(webhook)), time.Now()
+	deed()
 	w.until("the request", func() bool { return len(w.receiver.Of(webhook)) > requests })
-	return w.receiver.Of(webhook)[requests].Start.Sub(sent)
+	return w.receiver.Of(webhook)[requests].Start.Sub(began)
 }
 
 // An idle dispatcher asks each broker once in five seconds, and misses nothing by it.
@@ -66,8 +67,7 @@ func TestIdleFetches(t *testing.T) {
 		if n, most := fetches.Load(), int64(len(w.cluster.Brokers))*int64(time.Hour/patientWait); n > most+10 {
 			t.Errorf("%d fetches in an hour, want %d at the most", n, most)
 		}
-		w.send(ids[0], 0, 1)
-		if took := w.latency(ids[0], time.Now()); took > 50*time.Millisecond {
+		if took := w.latency(ids[0], func() { w.send(ids[0], 0, 1) }); took > 50*time.Millisecond {
 			t.Errorf("an event took %s", took)
 		}
 		w.change(ids[1], func(e *record.Endpoint) { e.MaxAttempts = 2 })
@@ -95,9 +95,7 @@ func TestPatienceDelaysNothing(t *testing.T) {
 			if n := len(w.receiver.Of(ids[0])); n != 0 {
 				t.Errorf("%d requests while paused for %s", n, pause)
 			}
-			resumed := time.Now()
-			go a.release(0, w.topo.Events())
-			if took := w.latency(ids[0], resumed); took > soon {
+			if took := w.latency(ids[0], func() { a.release(0, w.topo.Events()) }); took > soon {
 				t.Errorf("after a pause of %s it took %s", pause, took)
 			}
 		})
@@ -117,9 +115,7 @@ func TestPatienceDelaysNothing(t *testing.T) {
 			t.Error("the loss of a number ends patience")
 		}
 		w.send(ids[0], 0, 1)
-		added := time.Now()
-		a.d.ownership.onAssigned(t.Context(), a.d.group, topics)
-		if took := w.latency(ids[0], added); took > soon {
+		if took := w.latency(ids[0], func() { a.d.ownership.onAssigned(t.Context(), a.d.group, topics) }); took > soon {
 			t.Errorf("the first event of a number that was added took %s", took)
 		}
 	})

@@ -62,16 +62,17 @@ func (l *link) set(w weather) {
 func (l *link) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	for c := range l.conns { // all first: the end of one side is at once that of the other
+		noOrderlyEnd(c)
+	}
 	for c := range l.conns {
-		breakOff(c)
+		_ = c.Close()
 	}
 	clear(l.conns)
 }
 
-func breakOff(c net.Conn) {
-	_ = c.(*net.TCPConn).SetLinger(0) // a reset, no orderly end
-	_ = c.Close()
-}
+// noOrderlyEnd makes the close of a connection a reset.
+func noOrderlyEnd(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }
 
 // pass waits while nothing comes through.
 func (l *link) pass() weather {
@@ -103,7 +104,7 @@ func (l *link) serve(client net.Conn, to string) {
 	l.pass()
 	broker, err := net.Dial("tcp", to)
 	if err != nil {
-		breakOff(client) // nobody listens there: as near to a refusal as we can come
+		noOrderlyEnd(client) // nobody listens there: as near to a refusal as we can come
 		return
 	}
 	defer l.keep(broker)()
