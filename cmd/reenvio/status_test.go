@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/schemas/schematest"
@@ -49,16 +46,7 @@ func TestStatusWithoutADispatcher(t *testing.T) {
 func TestStatusOfAWrongSetOfTopics(t *testing.T) {
 	s := newClusterShell(t)
 	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	short := "1000"
-	if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: &short}}, "webhooks.retry-2s"); err != nil {
-		t.Fatal(err)
-	}
+	s.setRetention(t, "webhooks.retry-2s", "1000")
 	s.run(t, "status").wantCode(t, exitOK).wantOut(t, "2 THINGS NEED A PERSON", "A dispatcher would refuse to start", "webhooks.retry-2s has retention.ms=1000", "Next: reenvio topics plan", "No dispatcher runs")
 }
 

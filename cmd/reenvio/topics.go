@@ -90,6 +90,11 @@ func (c *cli) plan(ctx context.Context, s *session, out format) (topology.Change
 	if err != nil {
 		return nil, err
 	}
+	for _, change := range changes {
+		if change.Deletes() {
+			fmt.Fprintf(c.stderr, "%s: from %s to %s is shorter: applying it deletes what is beyond, events that wait included\n", change.Topic, change.From, change.To)
+		}
+	}
 	if out == formatJSON {
 		planned := []plannedChange{} // no change is an empty list
 		for _, change := range changes {

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestTopicsFromNothingToDone(t *testing.T) {
@@ -46,6 +49,30 @@ func TestTopicsThatCannotBeMended(t *testing.T) {
 	}
 	s.terminal = true // but nobody is asked about what can't be done
 	s.run(t, "topics", "apply", "--topics.partitions=6").wantCode(t, exitFailed).wantErr(t, "nothing was changed")
+}
+
+// setRetention does what an operator does with Kafka's own tools.
+func (s *shell) setRetention(t *testing.T, topic, ms string) {
+	t.Helper()
+	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
+	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: &ms}}, topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever lengthened a retention is told before it is set back.
+func TestAShorterRetentionIsWarnedOf(t *testing.T) {
+	s := newClusterShell(t)
+	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
+	s.setRetention(t, "webhooks.parked", "2592000000")
+	for _, command := range []string{"plan", "apply"} {
+		s.run(t, "topics", command).wantErr(t, "webhooks.parked: from retention.ms=2592000000 to retention.ms=1209600000 is shorter", "events that wait")
+	}
 }
 
 func TestAWrongSetOfTopicsIsRefused(t *testing.T) {

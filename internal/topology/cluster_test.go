@@ -147,6 +147,25 @@ func TestPlanListsAndApplyMendsOnlyWhatReenvioSets(t *testing.T) {
 	}
 }
 
+func TestWhichChangesDelete(t *testing.T) {
+	_, adm := startCluster(t)
+	topo := newTopology(t, DefaultConfig())
+	apply(t, adm, topo)
+	alter(t, adm, topo.Parked(), "retention.ms", "-1")
+	alter(t, adm, topo.DLQ(), "retention.ms", "2592000001")
+	alter(t, adm, topo.Events(), "retention.ms", "604799999")
+	alter(t, adm, topo.Attempts(), "max.message.bytes", "9999999")
+	var deletes []string
+	for _, c := range plan(t, adm, topo) {
+		if c.Deletes() {
+			deletes = append(deletes, c.Topic)
+		}
+	}
+	if want := []string{topo.Parked(), topo.DLQ()}; !slices.Equal(deletes, want) {
+		t.Errorf("changes of %q delete, want those of %q", deletes, want)
+	}
+}
+
 func TestAnotherNumberOfPartitionsIsNeverApplied(t *testing.T) {
 	cluster, adm := startCluster(t)
 	topo := newTopology(t, Config{Prefix: "webhooks.", Partitions: 6, Replication: 3})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -42,6 +43,17 @@ func (c Change) Hint() string {
 		return fmt.Sprintf("copies are moved with Kafka's own tools (kafka-reassign-partitions.sh): do that, or set topics.replication to %s, or take a new topics.prefix", c.From)
 	}
 	return ""
+}
+
+// Deletes is true for a retention that becomes shorter: Kafka deletes the records that are beyond it, whether or not they still wait.
+func (c Change) Deletes() bool {
+	was, isTime := strings.CutPrefix(c.From, "retention.ms=")
+	if !isTime {
+		return false
+	}
+	from, err := strconv.ParseInt(was, 10, 64)
+	to, _ := strconv.ParseInt(c.value, 10, 64) // ours: a number, never "for ever"
+	return err == nil && (from < 0 || from > to)
 }
 
 func (c Change) String() string {
