@@ -3,9 +3,7 @@ package dispatcher
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -21,21 +19,14 @@ import (
 // All faults together, at random moments, while webhooks are paused and resumed,
 // held and released, one by one, by tenant and all:
 // each event ends once, no chain is doubled, and first attempts keep their order.
-// REENVIO_TEST_SEEDS runs more seeds than the usual ones.
 func TestChaos(t *testing.T) {
-	seeds := 3
-	if n, err := strconv.Atoi(os.Getenv("REENVIO_TEST_SEEDS")); err == nil {
-		seeds = n
-	}
-	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inWorld(t, 3, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(t *testing.T, w *world) {
-				c := &chaos{w: w, rnd: rand.New(rand.NewPCG(seed, 1)), running: map[string]*process{}, wires: map[string]*wire{}}
-				c.run()
-				c.check()
-			})
+	kafkatest.Seeds(t, 3, func(t *testing.T, seed uint64) {
+		inWorld(t, 3, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(t *testing.T, w *world) {
+			c := &chaos{w: w, rnd: rand.New(rand.NewPCG(seed, 1)), running: map[string]*process{}, wires: map[string]*wire{}}
+			c.run()
+			c.check()
 		})
-	}
+	})
 }
 
 // chaosOrders are the orderings of the webhooks, in turn.

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -265,17 +263,10 @@ func TestResumeWidens(t *testing.T) {
 }
 
 // Whatever is done to a strict webhook, nothing overtakes: requests arrive in the order of the events, but for repeats.
-// REENVIO_TEST_SEEDS runs more seeds than the usual ones.
 func TestOrdersUnderChange(t *testing.T) {
-	seeds := 2
-	if n, err := strconv.Atoi(os.Getenv("REENVIO_TEST_SEEDS")); err == nil {
-		seeds = n
-	}
-	for seed := range uint64(seeds) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inWorld(t, 1, kafkatest.After(30*time.Millisecond, kafkatest.FailSome(0.06, 2)), func(t *testing.T, w *world) { ordersUnderChange(t, w, seed) })
-		})
-	}
+	kafkatest.Seeds(t, 2, func(t *testing.T, seed uint64) {
+		inWorld(t, 1, kafkatest.After(30*time.Millisecond, kafkatest.FailSome(0.06, 2)), func(t *testing.T, w *world) { ordersUnderChange(t, w, seed) })
+	})
 }
 
 func ordersUnderChange(t *testing.T, w *world, seed uint64) {

@@ -35,11 +35,9 @@ func TestJoinAndLeave(t *testing.T) {
 // Four dispatchers of which one joins or leaves every 5 s, for a minute: no extra
 // request, no order lost. What leaves is drained, so there is no incident to explain one.
 func TestComingsAndGoings(t *testing.T) {
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, kafkatest.After(150*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.comeAndGo(seed) })
-		})
-	}
+	kafkatest.Seeds(t, 2, func(t *testing.T, seed uint64) {
+		inBubble(t, kafkatest.After(150*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.comeAndGo(seed) })
+	})
 }
 
 func (w *world) comeAndGo(seed uint64) {
@@ -73,11 +71,9 @@ func (w *world) comeAndGo(seed uint64) {
 // Dispatchers that are cut off from Kafka for a while fall silent in time, come
 // back, and double nothing: twelve seeds of a minute of trouble.
 func TestCutOffAndBack(t *testing.T) {
-	for seed := range uint64(12) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.trouble(seed) })
-		})
-	}
+	kafkatest.Seeds(t, 12, func(t *testing.T, seed uint64) {
+		inBubble(t, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.trouble(seed) })
+	})
 }
 
 func (w *world) trouble(seed uint64) {

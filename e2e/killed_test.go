@@ -18,11 +18,9 @@ import (
 // another has taken over, lose and double nothing: four seeds of a minute. The crash
 // tests do the same to processes; this costs no time.
 func TestKilledAgainAndAgain(t *testing.T) {
-	for seed := range uint64(4) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			inBubble(t, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.kills(seed) })
-		})
-	}
+	kafkatest.Seeds(t, 4, func(t *testing.T, seed uint64) {
+		inBubble(t, kafkatest.After(20*time.Millisecond, kafkatest.FailSome(0.3, 2)), func(w *world) { w.kills(seed) })
+	})
 }
 
 func (w *world) kills(seed uint64) {
