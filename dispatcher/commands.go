@@ -41,7 +41,7 @@ func failed(format string, args ...any) answer {
 type commandLine struct {
 	checking bool // whether the webhook exists is being found out
 	running  bool // a command is begun and not done yet
-	waiting  []*kgo.Record
+	waiting  fifo[*kgo.Record]
 }
 
 // command carries out a record of the commands topic, once: its result, what it
@@ -65,24 +65,27 @@ func (n *number) command(now time.Time, r *kgo.Record) {
 			n.askExists(id, func(now time.Time) {
 				l.checking = false
 				n.inTurn(now, id)
+				for _, r := range l.waiting.take(prompt) { // those that come later need not wait at all
+					n.begin(now, r)
+				}
 			})
 		}
 	}
-	l.waiting = append(l.waiting, r)
+	if l.checking || l.running && !prompt(r) {
+		l.waiting.push(r)
+		return
+	}
+	l.running = !n.begin(now, r) || l.running
 	n.inTurn(now, id)
 }
 
-// inTurn carries out what waits for nothing any more.
+// inTurn carries out what waits for nothing any more. It does not look at what has to
+// wait longer, which may be thousands.
 func (n *number) inTurn(now time.Time, webhook string) {
 	l := n.commands[webhook]
-	waiting := l.waiting
-	l.waiting = nil
-	for _, r := range waiting {
-		if l.checking || l.running && !prompt(r) {
-			l.waiting = append(l.waiting, r)
-		} else if !n.begin(now, r) {
-			l.running = true
-		}
+	for !l.checking && !l.running && l.waiting.len() > 0 {
+		r, _ := l.waiting.pop()
+		l.running = !n.begin(now, r)
 	}
 	if !l.checking && !l.running {
 		delete(n.commands, webhook)

@@ -168,11 +168,15 @@ func (n *number) discardLanded(w *webhook) {
 
 // waitsInParked: whether a parked record of the webhook is neither dealt with nor in memory.
 func (w *webhook) waitsInParked(offset int64) bool {
-	p := w.state.Parked
-	if p == nil || offset < w.parked.cursor {
+	return offset >= w.parked.cursor && w.waitsAt(offset)
+}
+
+// waitsAt is waitsInParked for a record that is the webhook's for sure.
+func (w *webhook) waitsAt(offset int64) bool {
+	if w.state.Parked == nil {
 		return false
 	}
-	_, dealtWith := slices.BinarySearch(p.Done, offset)
+	_, dealtWith := slices.BinarySearch(w.state.Parked.Done, offset)
 	return !dealtWith && !slices.Contains(w.parked.loaded, offset)
 }
 

@@ -31,6 +31,7 @@ type hostClaim struct {
 	claimant
 	host string
 	kept bool // a place that came free is kept for it
+	told bool // its number knows: the place came free before the turn that it is about
 	gone bool // it does not wait any more
 }
 
@@ -82,7 +83,8 @@ func (s *hosts) give(name string) {
 }
 
 // passOn is called by a number that has started all it could: the places that are kept
-// for it go to the next.
+// for it, and that it knew of, go to the next. Who has just been given one, in the middle
+// of a turn, would lose its place in the line with it.
 func (s *hosts) passOn(n *number) {
 	if s.limit == 0 {
 		return
@@ -90,8 +92,15 @@ func (s *hosts) passOn(n *number) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.kept[n] > 0 {
-		s.dropAll(n, func(c *hostClaim) bool { return c.kept })
+		s.dropAll(n, func(c *hostClaim) bool { return c.kept && c.told })
 	}
+}
+
+// tell notes that the number knows of a place that is kept.
+func (s *hosts) tell(c *hostClaim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.told = true
 }
 
 // leave is for a number that starts nothing any more.
@@ -165,7 +174,7 @@ func (s *hosts) free(name string) {
 		h.used++
 		c.kept = true
 		s.kept[c.n]++
-		c.n.inbox.post(func() { c.n.hostFree(c.webhook) })
+		c.n.inbox.post(func() { c.n.hostFree(c) })
 	}
 	if h.used == 0 {
 		delete(s.hosts, name)
@@ -184,8 +193,9 @@ func (n *number) hostOf(webhook string) string {
 }
 
 // hostFree: a place at its host is kept for a webhook.
-func (n *number) hostFree(webhook string) {
-	if w := n.webhooks[webhook]; w != nil {
+func (n *number) hostFree(c *hostClaim) {
+	n.d.hosts.tell(c)
+	if w := n.webhooks[c.webhook]; w != nil {
 		w.freeAt = latest(w.freeAt, n.d.now())
 		n.makeReady(w)
 	}

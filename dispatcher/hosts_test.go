@@ -40,6 +40,11 @@ func TestHostPlaces(t *testing.T) {
 					s.give(name)
 				}
 			case "pass on":
+				for _, claim := range s.claims {
+					if claim.n == c.n && claim.kept {
+						s.tell(claim)
+					}
+				}
 				s.passOn(c.n)
 			case "leave":
 				s.leave(c.n)
@@ -92,6 +97,21 @@ func TestHostPlaces(t *testing.T) {
 			t.Fatalf("left are %v, %v and %v", s.hosts, s.claims, s.kept)
 		}
 	})
+}
+
+// A place that comes free in the middle of a turn, after the number has looked, is not passed on at its end: the webhook
+// would begin at the end of the line again, turn after turn.
+func TestHostPlaceThatIsNotKnownYet(t *testing.T) {
+	s := newHosts(1)
+	n, other := waiter(), waiter()
+	if !s.take(other, "v", "a.example") || s.take(n, "w", "a.example") {
+		t.Fatal("there is one place, for the first")
+	}
+	s.give("a.example")
+	s.passOn(n)
+	if s.take(other, "v", "a.example") || !s.take(n, "w", "a.example") {
+		t.Error("it went to one that came later")
+	}
 }
 
 // running is how many requests ran at once at the most, of all that a receiver got since a time.
@@ -149,7 +169,7 @@ func TestMaxPerHost(t *testing.T) {
 		}
 		time.Sleep(29 * time.Second)
 		for _, id := range full {
-			if n := len(w.receiver.Of(id)); n < 12 || n > 18 { // of 30 s with three at once, for six
+			if n := len(w.receiver.Of(id)); n < 12 || n > 20 { // of 30 s with three at once, for six; the first had them for itself for a second
 				t.Errorf("%s has got %d in %s", id, n, time.Since(began))
 			}
 		}

@@ -126,7 +126,9 @@ func (n *number) hop(now time.Time, w waiting) {
 		// hop's timestamp anew, and never be due.
 		w.item.DueAt = record.NotBefore(w.due)
 		tier := n.d.line.Tier(w.due.Sub(now))
-		n.decide(now, w.item, n.retryRecord(n.webhook(w.item.Webhook), w.item, tier))
+		of := n.webhook(w.item.Webhook)
+		defer n.forget(of)
+		n.decide(now, w.item, n.retryRecord(of, w.item, tier))
 	})
 }
 

@@ -214,6 +214,9 @@ func (n *number) turn(now time.Time) time.Duration {
 	if !n.flow.full.IsZero() { // nothing else may wake us while they stand still
 		wait = min(wait, shedSlowAfter)
 	}
+	if n.crowded() {
+		wait = min(wait, standsStill)
+	}
 	if !n.silent.since.IsZero() && !n.silent.told {
 		wait = min(wait, silentLong)
 	}

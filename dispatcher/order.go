@@ -209,9 +209,14 @@ func (n *number) sought(w *webhook, r *kgo.Record) bool {
 // soughtAll ends a search. A head that was not found where all has been looked at is
 // gone, and must not keep the others for ever.
 func (n *number) soughtAll(w *webhook) {
-	if w.parked.seek < n.parked.end || w.parked.unacked > 0 {
-		return
+	if w.parked.seek >= n.parked.end && w.parked.unacked == 0 && n.headsGone(w) {
+		n.save(n.d.now(), w)
 	}
+}
+
+// headsGone drops the heads that are said to be parked, and can't be: what they keep
+// back goes on. true: there were some.
+func (n *number) headsGone(w *webhook) bool {
 	var gone []record.Source
 	w.state.EachHead(func(h *record.Head) bool {
 		if h.Parked && !w.holds(h.Source) {
@@ -224,9 +229,9 @@ func (n *number) soughtAll(w *webhook) {
 		w.state.DropHead(source)
 	}
 	if len(gone) > 0 {
-		n.save(n.d.now(), w)
 		n.makeReady(w)
 	}
+	return len(gone) > 0
 }
 
 // place is the next offset that a pass looks at for it.

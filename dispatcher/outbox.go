@@ -107,7 +107,7 @@ func (b *outbox) decide(now time.Time, d decision) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range d.records {
-		b.bytes += len(r.rec.Value)
+		b.bytes += record.Size(r.rec)
 	}
 	b.records = append(b.records, d.records...)
 	maps.Copy(b.states, d.states)

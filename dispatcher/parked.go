@@ -47,16 +47,6 @@ type parkedPlace struct {
 	seek    int64 // the next offset to look for it
 }
 
-// share is how many may be in memory. One is enough where each takes long: what is
-// read back has a bound, and dozens of dead webhooks must not keep the others from
-// returning.
-func (p *parkedPlace) share() int {
-	if p.quick {
-		return drainLane
-	}
-	return 1
-}
-
 // parkedReader is the one reader that a number's returning webhooks share.
 type parkedReader struct {
 	end       int64             // one after the last record that is ours and committed
@@ -64,6 +54,7 @@ type parkedReader struct {
 	running   bool
 	found     bool
 	notBefore time.Time
+	gaveBack  time.Time // when it was looked for what could be given back
 	// kept is the batch that the last pass stopped in. A batch is far more than one
 	// webhook takes at a time: without it, it would be read dozens of times.
 	kept kafka.Batch
@@ -212,42 +203,16 @@ func (n *number) emptied(w *webhook) {
 	if w.state.Parked != nil && w.state.Parked.Count <= 0 {
 		w.state.Parked, w.parked.expiring = nil, false
 		n.log.Info("nothing parked any more", "webhook", w.id)
+		n.headsGone(w)
 	}
-}
-
-// share is how many of its parked events may be in memory. Keys that wait for a head
-// must not keep the others from being read.
-func (w *webhook) share() int {
-	if w.state.HeadCount() > 0 {
-		return drainLane
-	}
-	return w.parked.share()
-}
-
-// returning: whether events of w are to be read back now.
-func (n *number) returning(w *webhook) bool {
-	w.parked.seeking = false
-	if w.discard != nil || n.parked.sweep.looksFor(w) { // they read for themselves
-		return false
-	}
-	if w.state.HeadCount() > 0 {
-		if w.parked.seeking = n.seeks(w); w.parked.seeking {
-			w.parked.seek = w.state.Parked.From
-			return true
-		}
-		if n.config(w.id).OrderingOr() == record.OrderStrict { // nothing else could start
-			return false
-		}
-	}
-	return w.parkedCount() > int64(len(w.parked.loaded)) &&
-		w.parked.cursor < n.parked.end && len(w.parked.loaded) <= w.share()/2
 }
 
 // readParked begins a pass over the range in which returning webhooks have events.
 // A webhook whose lane is full drops out of the pass, and joins a later one at its
 // own place.
 func (n *number) readParked(now time.Time) {
-	if n.parked.running || now.Before(n.parked.notBefore) || n.flow.returned.over(lanesRecords/2, lanesBytes/2) {
+	n.giveBack(now)
+	if n.parked.running || now.Before(n.parked.notBefore) || n.crowded() || n.out.full(now, n.d.cfg.MaxUncommitted) != "" {
 		return
 	}
 	from := int64(-1)
@@ -327,12 +292,12 @@ func (n *number) passBatch(b kafka.Batch) bool {
 		if w == nil || !w.parked.inPass || r.Offset < w.parked.place() {
 			continue
 		}
-		if w.stopped() || !w.parked.seeking && len(w.parked.loaded) >= w.share() || n.flow.returned.over(lanesRecords, lanesBytes) {
+		if n.hasEnough(now, w, r.Offset) {
 			w.parked.inPass = false
 			continue
 		}
 		w.parked.pass(r.Offset + 1)
-		if w.state.Parked == nil || slices.Contains(w.state.Parked.Done, r.Offset) || slices.Contains(w.parked.loaded, r.Offset) {
+		if !w.waitsAt(r.Offset) {
 			continue
 		}
 		if w.parked.seeking && !n.sought(w, r) {

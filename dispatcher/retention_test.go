@@ -447,6 +447,31 @@ func TestParkedTakenByRetention(t *testing.T) {
 	})
 }
 
+// ... a head among them: what it kept back does not wait for it for ever.
+func TestParkedHeadTakenByRetention(t *testing.T) {
+	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
+		w.keepParked(48 * time.Hour)
+		w.webhook("w", inOrder(record.OrderStrict))
+		w.receiver.Answer("w", eventFails(eventID("w", 0), always, 0))
+		a := w.start("a")
+		a.owns(0)
+		w.send("w", 0, 3)
+		w.until("the first has failed", func() bool { return len(w.receiver.Of("w")) == 1 })
+		w.do("w", record.ActionPause)
+		w.until("the head is parked", func() bool { s := w.state("w"); return s.Head != nil && s.Head.Parked })
+		a.stop()
+		<-a.ended
+		time.Sleep(72 * time.Hour)
+		w.cluster.Fake.ApplyRetention()
+		w.start("b").owns(0)
+		w.until("it is known", func() bool { return w.state("w").Parked == nil })
+		w.do("w", record.ActionResume)
+		w.send("w", 3, 2)
+		w.until("what comes is delivered", func() bool { return len(w.delivered("w")) == 2 })
+		w.until("it is healthy", func() bool { s := w.state("w"); return s.Healthy() })
+	})
+}
+
 // What lies in front of a list that is full can be dealt with: that is what shortens it. What lies behind a request in
 // flight would have to be listed, and waits for its end.
 func TestParkedDiesAtAFullList(t *testing.T) {

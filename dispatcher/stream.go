@@ -37,7 +37,7 @@ func (s *stream) arrives(records []*kgo.Record) bool {
 }
 
 // weight is about what a record holds in memory.
-func weight(r *kgo.Record) int64 { return int64(len(r.Key) + len(r.Value)) }
+func weight(r *kgo.Record) int64 { return int64(record.Size(r)) }
 
 func (s *stream) fetched(records []*kgo.Record) {
 	for _, r := range records {
@@ -112,7 +112,7 @@ const (
 func (n *number) noRoom(now time.Time, s *stream, chunk []*kgo.Record) string {
 	stopped := s.stopped != ""
 	switch {
-	case s.topic == n.d.topo.Commands():
+	case s.topic == n.d.topo.Commands() && n.out.fits(s.topic, len(chunk), chunk[len(chunk)-1].Offset):
 		return "" // few, and they must come through
 	case n.blocked != "":
 		return n.blocked
