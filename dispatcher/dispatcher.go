@@ -94,6 +94,7 @@ type Dispatcher struct {
 	ownership *ownership
 	endGroup  context.CancelFunc // whatever the group client is about
 	lease     lease
+	dials     dials
 
 	parkedLife   atomic.Int64 // how long an event may stay parked; 0: not known yet
 	eventTypes   eventTypes
@@ -312,7 +313,7 @@ func (d *Dispatcher) client(name string, more ...kgo.Opt) (*kgo.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts = append(opts, kgo.WithHooks(d.metrics.clientMetrics(name)))
+	opts = append(opts, kgo.WithHooks(d.metrics.clientMetrics(name), &d.dials))
 	cl, err := kgo.NewClient(append(opts, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("making a Kafka client: %w", err)

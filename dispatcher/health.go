@@ -25,11 +25,16 @@ func (d *Dispatcher) Live() (reasons []string) {
 
 // Ready gives the reasons why the dispatcher can't deliver now; none when it can.
 func (d *Dispatcher) Ready() (reasons []string) {
+	now := time.Now()
 	member, generation, joined := d.membership()
-	if !joined {
-		return []string{"not a member of the group yet"}
+	silent := !joined || !d.lease.holds(member, now)
+	if err := d.dials.trouble(now); silent && err != nil {
+		reasons = append(reasons, fmt.Sprintf("a Kafka broker can't be reached: %v", err))
 	}
-	if !d.lease.holds(member, time.Now()) {
+	if !joined {
+		return append(reasons, "not a member of the group yet")
+	}
+	if silent {
 		reasons = append(reasons, fmt.Sprintf("the group has not acknowledged this member (generation %d) for %s", generation, leaseTime))
 	}
 	if why := d.cycle.trouble(); why != "" {

@@ -159,7 +159,8 @@ const uncommitted = "outcomes could not be committed for"
 var troubles = map[string]trouble{
 	"all brokers are gone": {
 		begin: func(w *troubled) func() { w.gate.Shut(); return w.gate.Open },
-		lasts: 2 * time.Minute, stops: true, leaves: true, older: true, ready: []string{"the group has not acknowledged this member"},
+		lasts: 2 * time.Minute, stops: true, leaves: true, older: true,
+		ready: []string{"the group has not acknowledged this member", "a Kafka broker can't be reached: "},
 	},
 	"a broker is gone":       {begin: brokerGone(0), lasts: 10 * time.Second},
 	"another broker is gone": {begin: brokerGone(1), lasts: 10 * time.Second},

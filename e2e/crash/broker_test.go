@@ -74,23 +74,34 @@ func TestTwoBrokersKill(t *testing.T) {
 	killed := time.Now()
 	w.Pause(12 * time.Second)
 	back := time.Now()
-	late := killed.Add(2*time.Second + procs.Slack + time.Second) // max_uncommitted, and the begin of what was decided just then
-	for _, q := range w.Receiver.Requests() {
-		if q.Start.After(late) && q.Start.Before(back) {
-			t.Errorf("attempt %d of %s began %s after the brokers were killed", q.Attempt, q.EventID, q.Start.Sub(killed))
-		}
-	}
+	w.silent(killed, back)
 	w.Cluster.StartBrokers(t, gone...)
 	w.delivering(before, back)
 	t.Logf("each number has delivered and committed again %s after its brokers were started", time.Since(back).Round(time.Millisecond))
-	if w.Logged("no request starts") == 0 {
-		t.Error("no dispatcher has said that it starts nothing")
-	}
 	if n := w.Logged("number lost") + w.Logged("requests cut"); n > 0 {
 		t.Errorf("numbers were lost, or requests cut, %d times", n)
 	}
 	stop()
 	w.finish()
+}
+
+// silent fails the test when requests began between a time at which nothing could be
+// written any more, with what may still begin just then, and one at which it could
+// again; or when no dispatcher has said so.
+func (w *world) silent(since, until time.Time) {
+	w.T.Helper()
+	late := since.Add(2*time.Second + procs.Slack + time.Second) // max_uncommitted, and the begin of what was decided just then
+	if !late.Before(until) {
+		w.T.Fatalf("nothing could be written for %s, too short to tell", until.Sub(since))
+	}
+	for _, q := range w.Receiver.Requests() {
+		if q.Start.After(late) && q.Start.Before(until) {
+			w.T.Errorf("attempt %d of %s began %s after nothing could be written any more", q.Attempt, q.EventID, q.Start.Sub(since))
+		}
+	}
+	if w.Logged("no request starts") == 0 {
+		w.T.Error("no dispatcher has said that it starts nothing")
+	}
 }
 
 // coordinator is the place of the broker that coordinates the group.

@@ -2,6 +2,7 @@ package procs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,7 +89,7 @@ func (w *World) environ(instance string) []string {
 		"EGRESS__ALLOW":        "127.0.0.0/8",
 		"EGRESS__ALLOW_HTTP":   "true",
 		"SECRETS__KEYSET_FILE": w.keysetFile,
-		"ADMIN__LISTEN":        "127.0.0.1:0",
+		"ADMIN__LISTEN":        cmp.Or(w.Admin[instance], "127.0.0.1:0"),
 	}
 	var environ []string
 	for name, value := range set {

@@ -37,6 +37,8 @@ type World struct {
 	Receiver *kafkatest.Receiver
 	Attempts *Attempts
 	Rules    map[string]history.Rules
+	// Admin is where an instance's admin port is; without it, somewhere.
+	Admin map[string]string
 	// OnEnd is told when a process ends by itself, and how.
 	OnEnd func(p *Process, how string)
 
@@ -219,7 +221,13 @@ func (w *World) Stream(every time.Duration, webhooks []string) (stop func()) {
 			}
 		}
 	}()
-	return func() { cancel(); <-ended }
+	return func() {
+		cancel()
+		select {
+		case <-ended:
+		case <-w.Ctx.Done(): // what is on its way to brokers that are gone can't be taken back
+		}
+	}
 }
 
 // Must ends the test when a wait was in vain, with the reason of the world's end

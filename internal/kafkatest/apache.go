@@ -19,8 +19,8 @@ const startTimeout = 2 * time.Minute
 type ApacheOption func(*apacheConfig)
 
 type apacheConfig struct {
-	features, paths []string
-	brokers         int
+	features, paths, disks []string
+	brokers                int
 }
 
 // Feature formats the cluster with a finalized feature level of its own, such
@@ -32,6 +32,12 @@ func Feature(name string, level int) ApacheOption {
 // Brokers makes it a cluster of that many, of three without it. One broker takes a third of the memory.
 func Brokers(n int) ApacheOption {
 	return func(c *apacheConfig) { c.brokers = n }
+}
+
+// Disks puts each broker's data on a disk of its own: as many directories as there are
+// brokers, which may be small.
+func Disks(dirs ...string) ApacheOption {
+	return func(c *apacheConfig) { c.disks = dirs }
 }
 
 // Path gives the brokers one more way in, of that name: who begins there is told
@@ -186,6 +192,8 @@ func (a *apache) cluster(t testing.TB) *Cluster {
 }
 
 func (a *apache) kill(i int) error { return a.nodes[i].kill() }
+
+func (a *apache) awaitEnd(ctx context.Context, i int) error { return a.nodes[i].awaitEnd(ctx) }
 
 func (a *apache) terminate(ctx context.Context, i int) error { return a.nodes[i].terminate(ctx) }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"testing"
 )
 
 const apacheBrokers = 3
@@ -31,7 +32,10 @@ func newNodes(dir, java, jars string, cfg apacheConfig) ([]*node, error) {
 		home := filepath.Join(dir, fmt.Sprint(i))
 		n := &node{
 			id: i, broker: take(), controller: take(), clusterID: id, features: cfg.features,
-			java: java, classpath: filepath.Join(jars, "*"), dir: home, log: filepath.Join(home, "broker.log"),
+			java: java, classpath: filepath.Join(jars, "*"), dir: home, data: filepath.Join(home, "data"), log: filepath.Join(home, "broker.log"),
+		}
+		if len(cfg.disks) > 0 {
+			n.data = filepath.Join(cfg.disks[i], "data")
 		}
 		for _, name := range cfg.paths {
 			n.paths = append(n.paths, path{name, Hop{Advertised: local(take()), Broker: local(take())}})
@@ -97,7 +101,7 @@ num.network.threads=2
 num.io.threads=4
 num.replica.fetchers=1
 log.cleaner.dedupe.buffer.size=8388608
-`, n.id, list(voters), list(listeners), list(advertised), list(protocols), filepath.Join(n.dir, "data"), len(voters), min(2, len(voters)))
+`, n.id, list(voters), list(listeners), list(advertised), list(protocols), n.data, len(voters), min(2, len(voters)))
 }
 
 const log4j = `rootLogger.level = WARN
@@ -115,6 +119,17 @@ func clusterID() string {
 	_, _ = rand.Read(b[:])
 	b[0] &= 0x7f
 	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// FreeAddress is one on 127.0.0.1 that nobody listens at, for a process that must be
+// told where to.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	ports, err := freePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return local(ports[0])
 }
 
 var portsTaken atomic.Uint32

@@ -24,6 +24,7 @@ type node struct {
 	java       string
 	classpath  string
 	dir        string
+	data       string // its log.dirs
 	log        string
 
 	mu   sync.Mutex
@@ -73,8 +74,8 @@ func (n *node) start() error {
 	}
 	defer log.Close()
 	// The heap is what three brokers beside the test can have on a small machine;
-	// the serial collector is the cheapest where cores are few.
-	cmd := exec.Command(n.java, "-Xmx384m", "-XX:+UseSerialGC", "-Dlog4j2.configurationFile="+filepath.Join(n.dir, "log4j2.properties"),
+	// the serial collector and the first compiler are the cheapest where cores are few.
+	cmd := exec.Command(n.java, "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.configurationFile="+filepath.Join(n.dir, "log4j2.properties"),
 		"-cp", n.classpath, "kafka.Kafka", n.config())
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := StartChild(cmd); err != nil {
@@ -109,6 +110,22 @@ func (n *node) end(ctx context.Context, sig syscall.Signal) error {
 	case <-n.proc.ended:
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for broker %d to stop: %w", n.id, ctx.Err())
+	}
+	n.proc = nil
+	return nil
+}
+
+// awaitEnd waits until the process has ended by itself. Then it can be started again.
+func (n *node) awaitEnd(ctx context.Context) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.proc == nil {
+		return fmt.Errorf("broker %d does not run", n.id)
+	}
+	select {
+	case <-n.proc.ended:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for broker %d to end by itself: %w", n.id, ctx.Err())
 	}
 	n.proc = nil
 	return nil

@@ -110,6 +110,20 @@ func (c *Cluster) KillBroker(t testing.TB, i int) {
 	}
 }
 
+// AwaitBrokerEnd waits until a broker of Apache Kafka has ended by itself, as one does
+// that can't write. It can be started again.
+func (c *Cluster) AwaitBrokerEnd(ctx context.Context, t testing.TB, i int) {
+	t.Helper()
+	c.broker(t, i)
+	a, ok := c.control.(*apache)
+	if !ok {
+		t.Fatal("the embedded broker does not end by itself")
+	}
+	if err := a.awaitEnd(ctx, i); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // StartBroker starts a broker that was killed or stopped, on its old data and
 // address, and returns when it serves.
 func (c *Cluster) StartBroker(t testing.TB, i int) {
