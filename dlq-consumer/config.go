@@ -1,9 +1,6 @@
 package dlqconsumer
 
-import (
-	"fmt"
-	"net"
-)
+import "github.com/reenvio/reenvio/internal/process"
 
 // Config is the configuration under the key dlq.
 type Config struct {
@@ -13,10 +10,7 @@ type Config struct {
 // Defaults is the configuration without any.
 func Defaults() Config { return Config{Listen: "127.0.0.1:7090"} }
 
-// Validate refuses what is no host and port.
+// Validate refuses what can't be listened on.
 func (c Config) Validate() error {
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("dlq.listen: %q is no host:port, such as 127.0.0.1:7090", c.Listen)
-	}
-	return nil
+	return process.ValidListen("dlq.listen", c.Listen, Defaults().Listen)
 }

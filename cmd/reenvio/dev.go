@@ -51,12 +51,18 @@ Ctrl-C ends it cleanly; the next start goes on where this one stopped.`,
 		if err := errors.Join(validPort("--broker-port", flags.brokerPort), validPort("--receiver-port", flags.receiverPort)); err != nil {
 			return usageError{err}
 		}
+		if flags.dataDir == "" { // else it would be this very directory
+			return usagef("--data-dir is empty: name a directory, or leave the flag out for %s", defaultDataDir)
+		}
 		s, origins, err := c.loadOver(cmd, devDefaults(), config.Base{})
 		if err != nil {
 			return err
 		}
 		if len(s.Kafka.Brokers) > 0 {
 			return usagef("`reenvio dev` brings its own broker, but kafka.brokers is set (%s): take it away, or run `reenvio dispatcher` against that cluster", origins["kafka.brokers"])
+		}
+		if s.Topics.Replication > 1 {
+			return usagef("`reenvio dev` has one broker, but topics.replication is %d (%s): take it away", s.Topics.Replication, origins["topics.replication"])
 		}
 		if err := c.dev(cmd.Context(), s, flags); err != nil {
 			return err

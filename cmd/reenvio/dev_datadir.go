@@ -15,6 +15,8 @@ type dataDir struct {
 	lock *os.File
 }
 
+const anotherDir = "choose one that can be written to with --data-dir"
+
 // openDataDir makes the directory where there is none, and locks it. The lock is the kernel's (flock), so it goes with its process, even
 // with a killed one; the pid in the lock file is for the message only.
 func openDataDir(path string) (*dataDir, error) {
@@ -23,11 +25,11 @@ func openDataDir(path string) (*dataDir, error) {
 		return nil, fmt.Errorf("opening the data directory: %w", err)
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
+		return nil, fmt.Errorf("making the data directory: %w; %s", err, anotherDir)
 	}
 	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("locking the data directory: %w", err)
+		return nil, fmt.Errorf("locking the data directory: %w; %s", err, anotherDir)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer lock.Close()

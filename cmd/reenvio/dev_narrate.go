@@ -137,7 +137,7 @@ func (n *narrator) state(at time.Time, webhook string, s *record.State) {
 	var reasons []string
 	for _, reason := range s.PauseReasons {
 		if reason == record.PauseFailures {
-			reasons = append(reasons, fmt.Sprintf("%d failed attempts in a row", s.ConsecutiveFailures))
+			reasons = append(reasons, plural(s.ConsecutiveFailures, "failed attempt")+" in a row")
 		} else {
 			reasons = append(reasons, string(reason))
 		}

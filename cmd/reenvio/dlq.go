@@ -75,13 +75,13 @@ func newDLQList(c *cli) *cobra.Command {
 func letterRow(l record.DeadLetter) []string {
 	webhook := l.Webhook
 	if webhook == "" {
-		webhook = string(l.Key)
+		webhook = shortened(string(l.Key)) // no legal id, so it can be as long as a record
 	}
 	status := ""
 	if l.LastStatus != 0 {
 		status = strconv.Itoa(l.LastStatus)
 	}
-	return []string{timeText(l.DiedAt), webhook, l.ID, l.Type, string(l.Reason), strconv.Itoa(l.Attempts), status, fmt.Sprintf("%d/%d", l.Position.Partition, l.Position.Offset)}
+	return []string{timeText(l.DiedAt), webhook, l.ID, shortened(l.Type), string(l.Reason), strconv.Itoa(l.Attempts), status, fmt.Sprintf("%d/%d", l.Position.Partition, l.Position.Offset)}
 }
 
 // timeText is a time for people, in their own zone; empty for none.

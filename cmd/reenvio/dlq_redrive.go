@@ -75,7 +75,7 @@ twice. Exit status 0: all was sent that could be; 1: some failed, or it was inte
 			if err := printPlan(c.stderr, plan); err != nil {
 				return err
 			}
-			if err := c.confirm(cmd.Context(), false, fmt.Sprintf("Send these %d events again?", plan.Ready)); err != nil {
+			if err := c.confirm(cmd.Context(), false, fmt.Sprintf("Send %s again?", plural(plan.Ready, "event"))); err != nil {
 				return err
 			}
 		}

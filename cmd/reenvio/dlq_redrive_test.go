@@ -96,7 +96,7 @@ func TestRedriveDeliversAfterTheEndpointIsMended(t *testing.T) {
 	receiver.Answer("crm", kafkatest.Always(http.StatusOK))
 	person := *s
 	person.terminal, person.stdin = true, "n\n"
-	person.run(t, "dlq", "redrive", "--webhook", "crm").wantCode(t, exitFailed).wantErr(t, "permanent_status  1", "Send these 1 events again?", "Nothing was done")
+	person.run(t, "dlq", "redrive", "--webhook", "crm").wantCode(t, exitFailed).wantErr(t, "permanent_status  1", "Send 1 event again?", "Nothing was done")
 	person.stdin = "y\n"
 	person.run(t, "dlq", "redrive", "--webhook", "crm", "--run", "mended").wantCode(t, exitOK).wantOut(t, "Run           mended", "Sent          1").wantErr(t, "No run mended has sent", "Run mended")
 	var got kafkatest.Request

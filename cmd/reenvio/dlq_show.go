@@ -150,7 +150,7 @@ func valueText(value []byte) string {
 	}
 	odd := func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' }
 	if !utf8.Valid(value) || strings.ContainsFunc(string(value), odd) {
-		return fmt.Sprintf("(%d bytes that are no text; -o json has them in base64)", len(value))
+		return fmt.Sprintf("(%s, no text; -o json has the value in base64)", plural(len(value), "byte"))
 	}
 	return string(value)
 }

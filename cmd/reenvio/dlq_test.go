@@ -101,8 +101,23 @@ func TestTheNewestOfSeveralLettersIsShown(t *testing.T) {
 	s.run(t, "dlq", "show", "e1").wantCode(t, exitOK).wantOut(t, "expired").wantErr(t, "newest of several", "dlq list --id e1")
 }
 
+// A key that is no webhook's, and a type, can be as long as a record.
+func TestLongKeysLeaveTheTableNarrow(t *testing.T) {
+	long := strings.Repeat("k", 300)
+	var l record.DeadLetter
+	l.Key, l.Type = []byte(long), long
+	row := strings.Join(letterRow(l), " ")
+	if len(row) > 300 || !strings.Contains(row, "kkk…") {
+		t.Errorf("got %s", row)
+	}
+	l.Webhook, l.ID = long[:256], long[:256]
+	if !strings.Contains(strings.Join(letterRow(l), " "), l.Webhook+" "+l.ID) {
+		t.Error("ids that commands take are cut")
+	}
+}
+
 func TestValuesForATerminal(t *testing.T) {
-	for value, want := range map[string]string{"plain\ntext": "plain\ntext", "\x1b[2J": "(4 bytes that are no text", "\xff": "(1 bytes that are no text", "": ""} {
+	for value, want := range map[string]string{"plain\ntext": "plain\ntext", "\x1b[2J": "(4 bytes, no text", "\xff": "(1 byte, no text", "": ""} {
 		if got := valueText([]byte(value)); !strings.HasPrefix(got, want) || (want == "" && got != "") {
 			t.Errorf("%q: got %q", value, got)
 		}

@@ -172,6 +172,9 @@ func (f *endpointFlags) readTLS(ctx context.Context, c *cli) (map[string]string,
 		if err != nil {
 			return nil, err
 		}
+		if len(bytes.TrimSpace(data)) == 0 {
+			return nil, usagef("--%s: nothing is in %s: --unset takes away what is there", name, *source)
+		}
 		pems[name] = string(data)
 	}
 	return pems, nil

@@ -71,6 +71,14 @@ func (t tale) blocked() string {
 	return strings.Join(texts, " and ")
 }
 
+// asked says how long the webhook wants to be left alone (Retry-After); empty when it doesn't.
+func (t tale) asked() string {
+	if until := t.view.State.HoldUntil; until.After(t.now) {
+		return "its webhook has asked to be left alone until " + timeText(until)
+	}
+	return ""
+}
+
 // where says where a copy is, and what a person does about it; empty when it goes by itself.
 func (t tale) where(c *story.Copy) (where, next string) {
 	where, next = t.whereOf(c)
@@ -86,6 +94,9 @@ func (t tale) whereOf(c *story.Copy) (where, next string) {
 		where = "queued, no attempt has ended yet"
 		if why := t.blocked(); why != "" {
 			return where + "; its webhook is " + why, t.next()
+		}
+		if asked := t.asked(); asked != "" {
+			return where + "; " + asked, "It goes by itself after that, in its turn"
 		}
 		return where, fmt.Sprintf("It goes by itself in its turn; `reenvio status` shows what partition number %d waits for", t.Number)
 	case story.Waiting:
@@ -128,6 +139,9 @@ func (t tale) waiting(s *story.Step) (where, next string) {
 	if why := t.blocked(); why != "" {
 		return where + "; its webhook is " + why + ", so it will be held back then", t.next()
 	}
+	if asked := t.asked(); asked != "" {
+		return where + "; " + asked, "It goes by itself after that"
+	}
 	return where, next
 }
 
@@ -136,6 +150,8 @@ func (t tale) parked(s *story.Step) (where, next string) {
 	switch why := t.blocked(); {
 	case why != "":
 		return where + ": its webhook is " + why, t.next()
+	case t.asked() != "":
+		return where + ": " + t.asked(), "It goes by itself after that, in its turn: what is parked is sent in order"
 	case s.Reason == string(record.ParkOverflow), s.Reason == string(record.ParkBehind):
 		return where + ": its webhook had more waiting than it could take", "It goes by itself, in its turn"
 	}
@@ -210,7 +226,7 @@ func queuedText(c *story.Copy, s *story.Step) string {
 	if c.EventType != "" {
 		text += ", " + shortened(c.EventType)
 	}
-	text += fmt.Sprintf(", %d bytes", c.Bytes)
+	text += ", " + plural(c.Bytes, "byte")
 	if c.MovedFrom != nil {
 		text += ", moved from " + c.MovedFrom.String()
 	}

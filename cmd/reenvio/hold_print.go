@@ -2,11 +2,10 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/reenvio/reenvio/internal/control"
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 )
 
@@ -42,14 +41,14 @@ func newNumbersResult(action record.Action, hold record.Hold, wait time.Duration
 
 // printNumbers says nothing of what is done where nothing was to be released.
 func (c *cli) printNumbers(r numbersResult, nothing bool, wait time.Duration, out format) error {
-	var pending []string
+	var pending []int32
 	done := 0
 	for _, n := range r.Numbers {
 		if n.Result == record.ResultDone {
 			done++
 		}
 		if n.Result == resultPending {
-			pending = append(pending, strconv.Itoa(int(n.Number)))
+			pending = append(pending, n.Number)
 		}
 	}
 	if out == formatJSON {
@@ -79,9 +78,9 @@ func (c *cli) printNumbers(r numbersResult, nothing bool, wait time.Duration, ou
 	return nil
 }
 
-func numbersText(numbers []string) string {
+func numbersText(numbers []int32) string {
 	if len(numbers) == 1 {
-		return "number " + numbers[0]
+		return "number " + overview.Ranges(numbers)
 	}
-	return "numbers " + strings.Join(numbers, ", ")
+	return "numbers " + overview.Ranges(numbers)
 }

@@ -46,3 +46,17 @@ func TestAChangeWithAKeysetOfItsOwn(t *testing.T) {
 	s.run(t, "webhooks", "update", "odd", "--timeout", "5s", "--secrets.keyset_file=other.json").wantCode(t, exitOK)
 	s.run(t, "webhooks", "create", "--id", "even", "--url", hook).wantCode(t, exitFailed).wantErr(t, "the other webhooks (1)")
 }
+
+// What another writer has left in clear is encrypted by whoever may read it so; what nobody can read has one way out.
+func TestWhatOtherWritersLeave(t *testing.T) {
+	s := newWebhookShell(t)
+	put(t, s, "webhooks.endpoints", "clear", []byte(`{"id":"clear","url":"https://crm.example.com/x","secrets":[{"value":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}]}`))
+	update := []string{"webhooks", "update", "clear", "--timeout", "5s"}
+	s.run(t, update...).wantCode(t, exitFailed).wantErr(t, "the value is not encrypted", "make this change with --secrets.require_encrypted=false")
+	s.run(t, append(update, "--secrets.require_encrypted=false")...).wantCode(t, exitOK)
+	s.run(t, "webhooks", "get", "clear", "--reveal").wantCode(t, exitOK).wantOut(t, "https://crm.example.com/x", "5s")
+
+	put(t, s, "webhooks.endpoints", "odd", []byte("{ not JSON"))
+	s.run(t, "webhooks", "get", "odd").wantCode(t, exitFailed).wantErr(t, "its writer has to write it anew, or delete it (`reenvio webhooks delete odd`)")
+	s.run(t, "webhooks", "delete", "odd", "--yes").wantCode(t, exitOK)
+}

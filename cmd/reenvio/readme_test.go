@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,7 +46,7 @@ func TestTheTour(t *testing.T) {
 	written := eachStep(tour, func(want step) []string {
 		var got []string
 		if want.command == tourStart {
-			d = startDev(t, s, "--topics.partitions=12")
+			d = startDev(t, s, "--topics.partitions=12", fmt.Sprintf("--receiver-port=%d", shortPort(t)))
 			d.await(t, d.ended, "demo-flaky", "delivered", "attempt 3")
 			ports = portsOfDev(t)
 			got = devStory(ports.readers(strings.ReplaceAll(d.shown(), selfCommand()+" ", tourSelf)))
@@ -146,6 +147,19 @@ func portsOfDev(t *testing.T) ports {
 		return [2]string{fmt.Sprintf("127.0.0.1:%d", here), fmt.Sprintf("127.0.0.1:%d", there)}
 	}
 	return ports{pair(file.Ports.Broker, 7092), pair(file.Ports.Admin, 7070), pair(file.Ports.Receiver, 7091), pair(file.Ports.Page, 7090)}
+}
+
+// shortPort is a free port of as many digits as those that a reader sees: it is in tables, whose columns it widens.
+func shortPort(t *testing.T) int {
+	t.Helper()
+	for port := 7091; port < 9999; port += 17 {
+		if l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port of four digits is free")
+	return 0
 }
 
 func (p ports) readers(text string) string {

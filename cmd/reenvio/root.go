@@ -37,7 +37,7 @@ func newRoot(c *cli) *cobra.Command {
 	root.PersistentFlags().StringVar(&c.configFile, "config", "", "YAML file with settings (default: the value of "+config.FileVariable+")")
 	s := defaultSettings()
 	config.RegisterFlags(root.PersistentFlags(), &s)
-	root.SetFlagErrorFunc(nearestFlag)
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newDev(c), newDispatcher(c), newSend(c), newLogs(c), newEvents(c), newWebhooks(c), newHold(c), newRelease(c), newSkip(c), newStatus(c), newRetryTiers(c), newDLQ(c), newBench(c), newTopics(c), newSecrets(c), newConfig(c), newCompletion(c), newVersion(c),
 	)
@@ -46,12 +46,17 @@ func newRoot(c *cli) *cobra.Command {
 	return root
 }
 
-// nearestFlag adds to the error about an unknown flag the setting that may have been meant.
-func nearestFlag(_ *cobra.Command, err error) error {
+// flagError adds to the error about an unknown flag the setting that may have been meant, and says in our words what no number is.
+func flagError(_ *cobra.Command, err error) error {
 	if unknown, is := errors.AsType[*pflag.NotExistError](err); is && strings.ContainsAny(unknown.GetSpecifiedName(), "._") {
 		s := defaultSettings()
 		if near := config.Nearest(&s, unknown.GetSpecifiedName()); near != "" {
 			return fmt.Errorf("%w; the nearest known key is \"--%s\"", err, near)
+		}
+	}
+	if invalid, is := errors.AsType[*pflag.InvalidValueError](err); is {
+		if want, known := map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false"}[invalid.GetFlag().Value.Type()]; known {
+			return fmt.Errorf("--%s is %q: it must be %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 		}
 	}
 	return err

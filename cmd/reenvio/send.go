@@ -21,9 +21,10 @@ func newSend(c *cli) *cobra.Command {
 		Short: "Send an event to a webhook",
 		Long: `Write an event to the events topic, for a dispatcher to deliver. Exit status 0 says that Kafka has it.
 
---wait tells of each attempt as it comes, until the event is delivered (exit status 0) or dead, or the time is up (1). It goes on by itself then.
-Another time than 30s is given with an equals sign: --wait=2m. With -o json the answer has outcome (delivered, dead, pending) besides, and
-attempts and status (where it is) as ` + "`reenvio events get`" + ` has them, and next_step when there is something to do.`,
+--wait tells of each attempt as it comes, until the event is delivered, or left out since its id was delivered shortly before (exit status 0),
+or dead, or the time is up (1). It goes on by itself then. Another time than 30s is given with an equals sign: --wait=2m. With -o json the
+answer has outcome (delivered, duplicate, dead, pending) besides, attempts and status (where it is) as ` + "`reenvio events get`" + ` has them,
+and next_step when there is something to do.`,
 		Example: `  reenvio send --webhook crm-orders --type order.paid --data '{"order":4711}'
   reenvio send --webhook crm-orders --id order-4711-paid --data @event.json --yes
   reenvio send --webhook crm-orders --data '{"order":4711}' --wait
@@ -50,8 +51,10 @@ attempts and status (where it is) as ` + "`reenvio events get`" + ` has them, an
 		if err := record.ValidWebhookID(event.Webhook); err != nil {
 			return usageError{err}
 		}
-		if err := record.ValidEventID(event.ID); event.ID != "" && err != nil {
-			return usageError{err}
+		if cmd.Flags().Changed("id") { // "" would ask for a new one: a script's mistake
+			if err := record.ValidEventID(event.ID); err != nil {
+				return usageError{err}
+			}
 		}
 		if cmd.Flags().Changed("data") {
 			var err error
@@ -66,7 +69,7 @@ attempts and status (where it is) as ` + "`reenvio events get`" + ` has them, an
 		defer s.client.Close()
 		c.warnOfNoWebhook(cmd.Context(), s, event.Webhook)
 		if c.terminal && *data != "-" { // a pipe has nobody to ask, and nothing to answer with
-			if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Send this event (%s, %d bytes) to %s?", event.Type, len(event.Data), event.Webhook)); err != nil {
+			if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Send this event (%s, %s) to %s?", event.Type, plural(len(event.Data), "byte"), event.Webhook)); err != nil {
 				return err
 			}
 		}

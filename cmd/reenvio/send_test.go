@@ -73,7 +73,7 @@ func TestSendAsksOnATerminal(t *testing.T) {
 	s := newClusterShell(t)
 	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
 	s.terminal, s.stdin = true, "\n"
-	s.run(t, "send", "--webhook", "crm", "--data", "1").wantCode(t, exitFailed).wantErr(t, "Send this event (reenvio.test, 1 bytes) to crm?", "Nothing was done")
+	s.run(t, "send", "--webhook", "crm", "--data", "1").wantCode(t, exitFailed).wantErr(t, "Send this event (reenvio.test, 1 byte) to crm?", "Nothing was done")
 	s.stdin = "yes\n"
 	s.run(t, "send", "--webhook", "crm", "--data", "2").wantCode(t, exitOK)
 	s.run(t, "send", "--webhook", "crm", "--data", "3", "--yes").wantCode(t, exitOK)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"testing"
 	"time"
 
@@ -17,7 +18,10 @@ func TestSkip(t *testing.T) {
 	s.run(t, "skip", place).wantCode(t, exitUsage).wantErr(t, "--to-dlq", "dead letter")
 	s.run(t, "skip", place, "--to-dlq").wantCode(t, exitUsage).wantErr(t, "order-1", "crm", "--yes")
 	s.run(t, "skip", parked, "--to-dlq").wantCode(t, exitUsage).wantErr(t, "order-2", "attempts so far: 2", "discarded")
-	s.run(t, "skip", place, "--to-dlq", "--yes", "--wait", "300ms").wantCode(t, exitFailed).wantOut(t, "no dispatcher owns number ")
+	waits := s.run(t, "skip", place, "--to-dlq", "--yes", "--wait", "300ms").wantCode(t, exitFailed).wantOut(t, "no dispatcher owns number ")
+	if !regexp.MustCompile(`The command [A-Z2-7]{26} is written`).MatchString(waits.errOut) {
+		t.Errorf("it doesn't name the command: %s", waits.errOut)
+	}
 
 	got := answerCommands(t, s, map[record.Action]record.Result{record.ActionSkip: {Result: record.ResultDone, Detail: "it is dead"}})
 	<-got // the one that was pending

@@ -152,6 +152,7 @@ func TestWhereAnEventIs(t *testing.T) {
 	took := int64(12)
 	paused := &record.State{ConsecutiveFailures: 10}
 	paused.AddPause(record.PauseFailures)
+	left := &record.State{HoldUntil: at(time.Minute)}
 	waiting := story.Step{Kind: story.StepWaiting, Attempt: 1, DueAt: at(3200 * time.Millisecond)}
 	late := story.Step{Kind: story.StepWaiting, Attempt: 1, DueAt: at(-2 * time.Minute)}
 	parked := story.Step{Kind: story.StepParked, At: at(-time.Hour), Reason: "overflow"}
@@ -174,6 +175,10 @@ func TestWhereAnEventIs(t *testing.T) {
 		{name: "waiting, paused", status: story.Waiting, steps: []story.Step{waiting}, state: paused, where: []string{"due in 3.2 s", "paused (consecutive_failures)", "held back then"}, next: []string{"reenvio webhooks resume crm"}},
 		{name: "parked, paused", status: story.Parked, steps: []story.Step{parked}, state: paused, where: []string{"parked since", "paused (consecutive_failures)"}, next: []string{"reenvio webhooks resume crm"}},
 		{name: "held by hand", status: story.Parked, steps: []story.Step{parked}, state: &record.State{Hold: &record.Hold{By: "bob"}}, where: []string{"parked since", "held", "bob"}, next: []string{"reenvio release --webhook crm"}},
+		{name: "queued, left alone", status: story.Queued, state: left, where: []string{"queued", "asked to be left alone until"}, next: []string{"by itself after that"}},
+		{name: "waiting, left alone", status: story.Waiting, steps: []story.Step{waiting}, state: left, where: []string{"due in 3.2 s", "asked to be left alone until"}, next: []string{"by itself after that"}},
+		{name: "parked, left alone", status: story.Parked, steps: []story.Step{parked}, state: left, where: []string{"parked since", "asked to be left alone until"}, next: []string{"by itself after that", "in order"}},
+		{name: "left alone before", status: story.Parked, steps: []story.Step{parked}, state: &record.State{HoldUntil: at(-time.Minute)}, where: []string{"more waiting than it could take"}, next: []string{"by itself"}},
 		{name: "overflow", status: story.Parked, steps: []story.Step{parked}, where: []string{"more waiting than it could take"}, next: []string{"by itself"}},
 		{name: "delivered", status: story.Delivered, steps: []story.Step{delivered}, where: []string{"delivered by attempt 2 (204), 1m0s after it was sent"}},
 		{name: "dead", status: story.Dead, steps: []story.Step{dead}, where: []string{"dead, attempts_exhausted (status: HTTP 500)"}, next: []string{"reenvio dlq show 3/17", "reenvio dlq redrive --webhook crm --id e1"}},

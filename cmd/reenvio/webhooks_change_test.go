@@ -132,6 +132,9 @@ func TestRotateSecret(t *testing.T) {
 	if object := view.object(t); object["secret"] != nil || strings.Contains(view.out, "whsec_") {
 		t.Errorf("got %s", view.out)
 	}
+	if endpoint := parse[webhookView](t, view).Endpoint; endpoint.Ordering != record.OrderFirstAttempt || endpoint.MaxInFlight != 1 {
+		t.Errorf("what is in force is left out: %s", view.out)
+	}
 	three := s.reveal(t).Secrets
 	if len(three) != 3 || three[0].Value != given || !three[2].ExpiresAt.Equal(secrets[1].ExpiresAt.Time) || !three[1].ExpiresAt.After(three[2].ExpiresAt.Time) {
 		t.Errorf("got %d secrets: %v", len(three), three)

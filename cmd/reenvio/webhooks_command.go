@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -140,7 +141,7 @@ func (c *cli) printResult(r actResult, out format) error {
 			return err
 		}
 	} else {
-		text := fmt.Sprintf("%s of %s %s", r.Action, r.Webhook, r.Result.Result)
+		text := fmt.Sprintf("%s of %s %s", strings.ReplaceAll(string(r.Action), "_", "-"), r.Webhook, r.Result.Result)
 		if r.Result.Result == resultPending {
 			text = string(resultPending)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/reenvio/reenvio/dispatcher/delivery"
 	"github.com/reenvio/reenvio/internal/control"
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/secrets"
@@ -29,7 +30,7 @@ Secrets, the URL and header values are encrypted with the keyset before they are
 	fields := newEndpointFlags(cmd.Flags())
 	out := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *id == "" {
+		if !cmd.Flags().Changed("id") { // an empty one is a script's mistake, and refused below
 			*id = "wh_" + strings.ToLower(rand.Text())
 		}
 		endpoint, err := fields.build(cmd.Context(), c, *id)
@@ -64,7 +65,7 @@ func (c *cli) createWebhook(cmd *cobra.Command, endpoint record.Endpoint) (webho
 	if err != nil {
 		return webhookView{}, err
 	}
-	if err := endpoint.Validate(policy); err != nil {
+	if err := deliverable(endpoint, policy); err != nil {
 		return webhookView{}, usagef("the webhook can't be created like this: %w", err)
 	}
 	keys, err := secrets.Load(own.Secrets)
@@ -92,6 +93,15 @@ func (c *cli) createWebhook(cmd *cobra.Command, endpoint record.Endpoint) (webho
 	}
 	c.warnOfEgress(own, endpoint)
 	return s.getWebhook(cmd.Context(), endpoint.ID, false)
+}
+
+// deliverable says why no dispatcher could send anything to an endpoint: it would be paused at once, as config.
+func deliverable(e record.Endpoint, policy record.Policy) error {
+	if err := e.Validate(policy); err != nil {
+		return err
+	}
+	_, err := delivery.Prepare(e)
+	return err
 }
 
 // warnOfEgress tells of a URL to which every attempt would fail. The webhook is written all the same: dispatchers may be configured otherwise.

@@ -123,7 +123,7 @@ func (c *cli) countParked(ctx context.Context, ctl *control.Control, id string, 
 			found.Newest = d.ProducedAt
 		}
 	}, func(done, all int64) {
-		line.show("%s: %d parked events to discard so far, %d %% looked through", id, found.Matching, 100*done/all)
+		line.show("%s: %s to discard so far, %d %% looked through", id, plural(found.Matching, "parked event"), 100*done/all)
 	})
 	return found, err
 }

@@ -48,6 +48,9 @@ func (v webhookView) whyNothingGoes() [][2]string {
 	for _, h := range v.Holds {
 		facts = append(facts, [2]string{"Held", heldText(h.String(), h)})
 	}
+	if until := v.State.HoldUntil; until.After(time.Now()) {
+		facts = append(facts, [2]string{"Left alone until", timeText(until) + ", as its endpoint asked (Retry-After); it goes on by itself"})
+	}
 	return facts
 }
 

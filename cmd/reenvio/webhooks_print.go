@@ -100,7 +100,7 @@ func scheduleText(e record.Endpoint) string {
 
 func autoPauseText(e record.Endpoint) string {
 	if after := e.AutoPauseAfterOr(); after > 0 {
-		return fmt.Sprintf("%d failed attempts in a row", after)
+		return plural(after, "failed attempt") + " in a row"
 	}
 	return "never"
 }

@@ -72,7 +72,7 @@ func rotate(old []record.Secret, secret string, now time.Time, overlap time.Dura
 
 func (c *cli) printRotation(v webhookView, out format) error {
 	if out == formatJSON {
-		return printJSON(c.stdout, v)
+		return printJSON(c.stdout, v.inForce())
 	}
 	old := "The old ones have ended."
 	if secrets := v.Endpoint.Secrets; len(secrets) > 1 {

@@ -131,7 +131,7 @@ func (c *cli) changeWebhook(cmd *cobra.Command, id string, change func(*record.E
 			return nil
 		}
 		e.UpdatedBy = caller()
-		if err := e.Validate(policy); err != nil {
+		if err := deliverable(*e, policy); err != nil {
 			return usagef("the webhook %s can't be changed to this: %w", id, err)
 		}
 		return ctl.CheckKeyset(cmd.Context(), id)

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/reenvio/reenvio/internal/record"
 )
@@ -39,6 +40,18 @@ func TestAWebhookOfAnotherKeyset(t *testing.T) {
 		if e.URL != redacted || e.URLHost != "crm.example.com" {
 			t.Errorf("url %q, url_host %q", e.URL, e.URLHost)
 		}
+	}
+}
+
+func TestAWebhookThatAskedToBeLeftAlone(t *testing.T) {
+	s := newWebhookShell(t)
+	state := record.State{Webhook: "crm", HoldUntil: record.At(time.Now().Add(time.Hour))}
+	putState(t, s, state)
+	s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK).wantOut(t, "Left alone until", "as its endpoint asked (Retry-After)")
+	state.HoldUntil = record.At(time.Now().Add(-time.Minute))
+	putState(t, s, state)
+	if o := s.run(t, "webhooks", "get", "crm").wantCode(t, exitOK); strings.Contains(o.out, "Retry-After") {
+		t.Errorf("that is over:\n%s", o.out)
 	}
 }
 

@@ -139,6 +139,10 @@ func TestWhatIsRefusedAndHow(t *testing.T) {
 		{"no value", "partitions:\n", "", "", []string{":1: partitions", "no value"}},
 		{"twice", "kafka:\n  brokers: a\nkafka.brokers: b\n", "", "", []string{"kafka.brokers is set twice, in lines 2 and 3"}},
 		{"twice in the same way", "partitions: 1\npartitions: 2\n", "", "", []string{`"partitions" already defined at line 1`}},
+		{"a second document", "partitions: 1\n---\nfoo: 1\n", "", "", []string{"reenvio.yaml: there is a second document"}},
+		{"a second document that is not YAML", "partitions: 1\n---\nfoo: [\n", "", "", []string{"there is a second document"}},
+		{"small letters in the environment", "", "REENVIO_kafka__brokers=x", "", []string{`unknown key "REENVIO_kafka__brokers"`, `"REENVIO_KAFKA__BROKERS"`}},
+		{"a key as it is in the environment", "", "REENVIO_kafka.brokers=x", "", []string{`unknown key "REENVIO_kafka.brokers"`}},
 		{"not YAML", "kafka: [\n", "", "", []string{"reenvio.yaml", "line"}},
 	}
 	for _, tt := range tests {

@@ -40,6 +40,9 @@ func fromEnviron(environ []string) (source, error) {
 				return "", nil
 			}
 			key := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), envNesting, delimiter))
+			if name != Variable(key) { // in small letters it is another variable, and both may be set
+				key = strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), delimiter, envNesting) // no key has these
+			}
 			names[key] = name
 			return key, value
 		},
@@ -51,7 +54,12 @@ func fromEnviron(environ []string) (source, error) {
 		name:   "the environment",
 		values: variables.All(),
 		place:  func(key string) string { return "environment variable " + names[key] },
-		spell:  Variable,
+		spell: func(key string) string {
+			if name, given := names[key]; given {
+				return name
+			}
+			return Variable(key)
+		},
 	}, nil
 }
 

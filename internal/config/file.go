@@ -1,7 +1,10 @@
 package config
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -27,6 +30,9 @@ func fromFile(path string) (source, error) {
 	if err := file.Load(confmap.Provider(parsed, delimiter), nil); err != nil {
 		return source{}, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := oneDocument(data); err != nil {
+		return source{}, fmt.Errorf("%s: %w", path, err)
+	}
 	lines, err := linesOf(data)
 	if err != nil {
 		return source{}, fmt.Errorf("%s: %w", path, err)
@@ -37,6 +43,17 @@ func fromFile(path string) (source, error) {
 		place:  func(key string) string { return fmt.Sprintf("%s:%d", filepath.ToSlash(path), lines[key]) },
 		spell:  func(key string) string { return key },
 	}, nil
+}
+
+// oneDocument refuses a second document, of which the parser would say nothing.
+func oneDocument(data []byte) error {
+	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
+	var document yamlv3.Node
+	_ = decoder.Decode(&document) // the first has been parsed
+	if err := decoder.Decode(&document); !errors.Is(err, io.EOF) {
+		return errors.New("there is a second document (---), and only the first is read: put all settings into one")
+	}
+	return nil
 }
 
 // linesOf finds the line of every key. The koanf parser gives values only, so the document is read a second time, as nodes. A key that

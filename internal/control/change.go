@@ -52,5 +52,8 @@ func unopened(id string, err error) string {
 	if secrets.OtherKeyset(err.Error()) {
 		return secrets.OtherKeysetStep("this process", id)
 	}
+	if errors.Is(err, secrets.ErrClear) {
+		return "make this change with --secrets.require_encrypted=false: what is written is encrypted"
+	}
 	return "what no key opens can't be kept: delete the webhook and create it again"
 }

@@ -72,7 +72,7 @@ func (c *Control) ListEndpoints(ctx context.Context) ([]Stored, error) {
 func stored(r *kgo.Record) Stored {
 	e, err := record.ParseEndpoint(r.Value)
 	if err != nil {
-		err = fmt.Errorf("reading the configuration of %s (%s/%d/%d): %w", r.Key, r.Topic, r.Partition, r.Offset, err)
+		err = fmt.Errorf("reading the configuration of %s (%s/%d/%d): %w; its writer has to write it anew, or delete it (`reenvio webhooks delete %[1]s`) and create it again", r.Key, r.Topic, r.Partition, r.Offset, err)
 		e = record.Endpoint{}
 	}
 	e.ID = string(r.Key) // the key decides whose it is

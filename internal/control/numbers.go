@@ -15,8 +15,8 @@ import (
 // NumberResult is what the owner of one number answered to a command for numbers.
 type NumberResult struct {
 	Number  int32
-	Result  record.Result
-	Pending bool // not answered in time; it is done when a dispatcher takes the number over
+	Result  record.Result // its ID alone, while it is pending
+	Pending bool          // not answered in time; it is done when a dispatcher takes the number over
 }
 
 // DoNumbers writes a command for whole numbers, the given ones or all of them, and
@@ -60,7 +60,7 @@ func (c *Control) DoNumbers(ctx context.Context, cmd record.Command, numbers ...
 	answered := results[:0]
 	for i, r := range results {
 		if errors.Is(errs[i], ErrPending) {
-			r.Pending, errs[i] = true, nil
+			r.Result.ID, r.Pending, errs[i] = cmd.ID, true, nil
 		}
 		if errs[i] == nil {
 			answered = append(answered, r)

@@ -65,7 +65,7 @@ func TestCommandForOneNumber(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		results, err := c.DoNumbers(ctx, record.Command{Action: record.ActionSkip, Value: "webhooks.events/2/7"}, 2)
-		if err != nil || len(results) != 1 || results[0].Number != 2 || !results[0].Pending {
+		if err != nil || len(results) != 1 || results[0].Number != 2 || !results[0].Pending || results[0].Result.ID == "" {
 			t.Fatalf("got %+v, %v, want one that is pending", results, err)
 		}
 		for p := range int32(4) {

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -56,7 +57,7 @@ func (c Config) Validate() error {
 		errs = append(errs, errors.New("kafka.brokers is empty: name a broker, such as 127.0.0.1:9092, or start `reenvio dev` in this directory"))
 	}
 	for _, broker := range c.Brokers {
-		if broker == "" || strings.ContainsAny(broker, " \t/@") {
+		if !validBroker(broker) {
 			errs = append(errs, fmt.Errorf("kafka.brokers has %q: it must be host:port", broker))
 		}
 	}
@@ -66,6 +67,15 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("kafka.instance_id is %q: it may have A-Za-z0-9._- only, and not be just dots", c.InstanceID))
 	}
 	return errors.Join(append(errs, c.TLS.validate(), c.SASL.validate())...)
+}
+
+func validBroker(broker string) bool {
+	host, port, err := net.SplitHostPort(broker)
+	if err != nil { // without a port
+		host, port = broker, "9092"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0 && host != "" && !strings.ContainsAny(host, " \t/@")
 }
 
 // notInstanceRune: Kafka admits in a group.instance.id what it admits in a topic's name.

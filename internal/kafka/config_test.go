@@ -20,6 +20,10 @@ func TestValidateNamesKeyAndBound(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"kafka.brokers is empty: name a broker, such as 127.0.0.1:9092, or start `reenvio dev`": func(c *Config) { c.Brokers = nil },
 		`kafka.brokers has "user:pw@host:9092"`:                                                 func(c *Config) { c.Brokers = []string{"user:pw@host:9092"} },
+		`kafka.brokers has ":9092"`:                                                             func(c *Config) { c.Brokers = []string{":9092"} },
+		`kafka.brokers has "a:0"`:                                                               func(c *Config) { c.Brokers = []string{"a:0"} },
+		`kafka.brokers has "a:99999"`:                                                           func(c *Config) { c.Brokers = []string{"a:99999"} },
+		`kafka.brokers has "a:b"`:                                                               func(c *Config) { c.Brokers = []string{"a:b"} },
 		`kafka.brokers has ""`:                                                                  func(c *Config) { c.Brokers = []string{"a:1", ""} },
 		"kafka.instance_id is 0 bytes long: it must have 1 to 64":                               func(c *Config) { c.InstanceID = "" },
 		"kafka.instance_id is 65 bytes long":                                                    func(c *Config) { c.InstanceID = strings.Repeat("a", 65) },

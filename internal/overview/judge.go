@@ -64,7 +64,7 @@ func (o *Overview) ownership() []Problem {
 		}}
 	}
 	return []Problem{{
-		Problem:  fmt.Sprintf("%d of %d numbers have no owner: %s. Their events wait in Kafka, nothing is lost.", len(orphans), o.Partitions, Ranges(orphans)),
+		Problem:  fmt.Sprintf("%d of %d numbers without an owner: %s. Events wait in Kafka, nothing is lost.", len(orphans), o.Partitions, Ranges(orphans)),
 		NextStep: "look at the group's members below: each must be a dispatcher of one version, with the same topics.* and retry.tiers; start another one if some are gone",
 	}}
 }

@@ -157,7 +157,7 @@ func TestANumberThatIsSplitHasNoOwner(t *testing.T) {
 		w.join("stranger", w.topo.Events()) // takes events of a number, and nothing else of it
 		w.until(func(o *overview.Overview) bool { return len(o.Dispatchers) == 2 && o.GroupState == "Stable" })
 		o := w.read()
-		wantProblem(t, o, "1 of 2 numbers have no owner", "one version", "retry.tiers")
+		wantProblem(t, o, "1 of 2 numbers without an owner", "one version", "retry.tiers")
 		if o.OwnedNumbers != 1 || strings.Contains(o.Headline, "2 of 2") {
 			t.Errorf("got %s", o.Headline)
 		}

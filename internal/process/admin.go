@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,10 +27,19 @@ type AdminConfig struct {
 // DefaultAdmin is the admin port without configuration.
 func DefaultAdmin() AdminConfig { return AdminConfig{Listen: "127.0.0.1:7070"} }
 
-// Validate refuses what is no host and port.
+// Validate refuses what can't be listened on.
 func (c AdminConfig) Validate() error {
-	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
-		return fmt.Errorf("admin.listen: %q is no host:port, such as 127.0.0.1:7070", c.Listen)
+	return ValidListen("admin.listen", c.Listen, DefaultAdmin().Listen)
+}
+
+// ValidListen refuses an address of a setting that is no host and port; port 0 is any free one.
+func ValidListen(key, address, example string) error {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %q is no host:port, such as %s", key, address, example)
 	}
 	return nil
 }

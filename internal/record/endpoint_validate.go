@@ -111,6 +111,10 @@ func (c *checks) url(raw string, allowHTTP bool) {
 		c.addf("url has %d bytes, the most is %d", len(raw), maxURL)
 		return
 	}
+	if !utf8.ValidString(raw) { // JSON would hold another one
+		c.addf("url is not valid UTF-8")
+		return
+	}
 	u, err := url.Parse(raw)
 	if err != nil {
 		c.addf("url can't be read, want https://host/path")

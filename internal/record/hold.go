@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxHoldValue bounds the tenant or host of a hold, as long as either can be.
@@ -23,6 +24,9 @@ func ValidHold(scope HoldScope, value string) error {
 	case HoldTenant, HoldHost:
 		if value == "" || len(value) > maxHoldValue {
 			return fmt.Errorf("scope %s needs a value, the %s, of up to %d bytes", scope, scope, maxHoldValue)
+		}
+		if !utf8.ValidString(value) { // JSON would hold another one
+			return fmt.Errorf("the %s is not valid UTF-8", scope)
 		}
 		return nil
 	}

@@ -33,14 +33,22 @@ const keygenHint = "use the keyset that the dispatchers have; if there is none y
 // ErrNone says that no keyset is configured. Test with errors.Is.
 var ErrNone = errors.New("no keyset: set secrets.keyset_file (a file) or secrets.keyset (base64 of its JSON)")
 
+// Validate refuses two keysets. It opens no file: that is for those who need one.
+func (c Config) Validate() error {
+	if c.KeysetFile != "" && c.Keyset != "" {
+		return errors.New("both secrets.keyset_file and secrets.keyset are set: leave one of them out")
+	}
+	return nil
+}
+
 // Load reads the keyset. Without one, its error names both keys of the
 // configuration and the command that makes a keyset.
 func Load(cfg Config) (*Keyset, error) {
-	switch {
-	case cfg.KeysetFile == "" && cfg.Keyset == "":
+	if cfg.KeysetFile == "" && cfg.Keyset == "" {
 		return nil, fmt.Errorf("%w; %s", ErrNone, keygenHint)
-	case cfg.KeysetFile != "" && cfg.Keyset != "":
-		return nil, errors.New("both secrets.keyset_file and secrets.keyset are set: leave one of them out")
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
 	raw, source, err := read(cfg)
 	if err != nil {

@@ -44,7 +44,7 @@ func ParseSecret(s string) (Key, error) {
 			return Key{}, fmt.Errorf("parsing the %s secret: %w", sharedPrefix, err)
 		}
 		if len(secret) < minSecret || len(secret) > maxSecret {
-			return Key{}, fmt.Errorf("parsing the %s secret: it has %d bytes, the specification asks for %d to %d",
+			return Key{}, fmt.Errorf("parsing the %s secret: its length is %d, the specification asks for %d to %d bytes",
 				sharedPrefix, len(secret), minSecret, maxSecret)
 		}
 		return Key{sign: v1(secret)}, nil
@@ -54,7 +54,7 @@ func ParseSecret(s string) (Key, error) {
 			return Key{}, fmt.Errorf("parsing the %s key: %w", privatePrefix, err)
 		}
 		if len(raw) != ed25519.PrivateKeySize {
-			return Key{}, fmt.Errorf("parsing the %s key: it has %d bytes, an ed25519 private key with its public half has %d",
+			return Key{}, fmt.Errorf("parsing the %s key: its length is %d, an ed25519 private key with its public half has %d bytes",
 				privatePrefix, len(raw), ed25519.PrivateKeySize)
 		}
 		// A public half that does not belong to the seed would sign without an
