@@ -45,7 +45,7 @@ func (n *number) discardParked(w *webhook, o order) answer {
 	case o.Before.IsZero():
 		return refused("discard_parked needs a time: events produced before it are discarded")
 	case w.parkedCount() == 0:
-		return done("0 events discarded, none is parked")
+		return done("discarded: 0, none is parked")
 	}
 	w.parked.inPass = false
 	n.parked.sweep.leaves(w)
@@ -120,7 +120,7 @@ func (n *number) discardBatch(now time.Time, w *webhook, b kafka.Batch) answer {
 			n.readToDiscard(w, discardRest)
 			return later
 		case d.kept && w.scattered(r.Offset, w.parked.cursor):
-			return failed("%d events discarded; the rest lies scattered among more than %d that are discarded already: resume the webhook, or discard up to a later time", d.died, maxDone)
+			return failed("discarded: %d; the rest lies scattered among more than %d that are discarded already: resume the webhook, or discard up to a later time", d.died, maxDone)
 		case !d.kept:
 			w.parked.cursor = r.Offset + 1
 		}
@@ -138,7 +138,7 @@ func (n *number) discardBatch(now time.Time, w *webhook, b kafka.Batch) answer {
 	d.at = next
 	switch {
 	case w.parkedCount() == 0 || d.landing == 0 && next >= d.end:
-		return done("%d events discarded, %d stay parked", d.died, w.parkedCount())
+		return done("discarded: %d, still parked: %d", d.died, w.parkedCount())
 	case last != nil:
 		last.landed = func(*outgoing) { n.readToDiscard(w, 0) }
 	case stands:

@@ -41,7 +41,7 @@ func TestDiscardParked(t *testing.T) {
 		w.webhook("x")
 		a := w.start("a")
 		a.owns(0)
-		if r := w.discard("w", time.Now()); r.Result != record.ResultDone || r.Detail != "0 events discarded, none is parked" {
+		if r := w.discard("w", time.Now()); r.Result != record.ResultDone || r.Detail != "discarded: 0, none is parked" {
 			t.Errorf("with nothing parked: %+v", r)
 		}
 		w.do("w", record.ActionPause)
@@ -52,10 +52,10 @@ func TestDiscardParked(t *testing.T) {
 		limit := time.Now()
 		time.Sleep(time.Second)
 		w.send("w", 30, 20)
-		if r := w.discard("w", limit.Add(-time.Hour)); r.Result != record.ResultDone || r.Detail != "0 events discarded, 50 stay parked" {
+		if r := w.discard("w", limit.Add(-time.Hour)); r.Result != record.ResultDone || r.Detail != "discarded: 0, still parked: 50" {
 			t.Errorf("of none: %+v", r)
 		}
-		if r := w.discard("w", limit); r.Result != record.ResultDone || r.Detail != "30 events discarded, 20 stay parked" {
+		if r := w.discard("w", limit); r.Result != record.ResultDone || r.Detail != "discarded: 30, still parked: 20" {
 			t.Errorf("of the old ones: %+v", r)
 		}
 		mustEqual(t, "discarded", w.discarded(), eventIDs("w", 0, 30))
@@ -89,7 +89,7 @@ func TestDiscardWhatIsNotCommittedYet(t *testing.T) {
 			a.look(0, func(n *number) { unacked = n.webhooks["w"].parked.unacked })
 			return unacked == 5
 		})
-		if r := w.discard("w", time.Now()); r.Result != record.ResultDone || r.Detail != "5 events discarded, 0 stay parked" {
+		if r := w.discard("w", time.Now()); r.Result != record.ResultDone || r.Detail != "discarded: 5, still parked: 0" {
 			t.Errorf("discard: %+v", r)
 		}
 		mustEqual(t, "discarded", w.discarded(), eventIDs("w", 0, 5))
@@ -122,7 +122,7 @@ func TestDiscardAmongOthers(t *testing.T) {
 			}
 		}
 		w.until("they are parked", func() bool { return len(w.parked("w")) == 40 })
-		if r := w.discard("w", limit); r.Result != record.ResultDone || r.Detail != "14 events discarded, 26 stay parked" {
+		if r := w.discard("w", limit); r.Result != record.ResultDone || r.Detail != "discarded: 14, still parked: 26" {
 			t.Errorf("discard: %+v", r)
 		}
 		mustEqual(t, "discarded", w.discarded(), old)
@@ -244,7 +244,7 @@ func TestDiscardWhileDraining(t *testing.T) {
 		w.webhook("w")
 		w.start("a").owns(0)
 		limit := w.drainsSlowly()
-		if r := w.discard("w", limit); r.Result != record.ResultDone || r.Detail != "159 events discarded, 51 stay parked" {
+		if r := w.discard("w", limit); r.Result != record.ResultDone || r.Detail != "discarded: 159, still parked: 51" {
 			t.Errorf("discard: %+v", r)
 		}
 		w.drained(eventIDs("w", 41, 159), append(eventIDs("w", 0, 41), eventIDs("w", 200, 50)...))
@@ -349,7 +349,7 @@ func TestDiscardOfTooManyAmongOthers(t *testing.T) {
 			s := w.state("w")
 			return s.Parked != nil && s.Parked.Count == int64(len(records))
 		})
-		if r := w.discard("w", limit); r.Result != record.ResultFailed || !strings.HasPrefix(r.Detail, "10000 events discarded; the rest lies scattered") {
+		if r := w.discard("w", limit); r.Result != record.ResultFailed || !strings.HasPrefix(r.Detail, "discarded: 10000; the rest lies scattered") {
 			t.Errorf("discard: %+v", r)
 		}
 		if s := w.state("w"); len(s.Parked.Done) != maxDone || s.Parked.Count != 101 {

@@ -8,9 +8,17 @@ const maxEventTypes = 50
 // eventTypes are the event types that metrics name; all others count as "other".
 type eventTypes map[string]bool
 
-func newEventTypes(names []string) (eventTypes, error) {
+// ValidEventTypes refuses more event types than metrics may name.
+func ValidEventTypes(names []string) error {
 	if len(names) > maxEventTypes {
-		return nil, fmt.Errorf("metrics.event_types has %d entries, but may have at most %d", len(names), maxEventTypes)
+		return fmt.Errorf("metrics.event_types has %d entries, but may have at most %d", len(names), maxEventTypes)
+	}
+	return nil
+}
+
+func newEventTypes(names []string) (eventTypes, error) {
+	if err := ValidEventTypes(names); err != nil {
+		return nil, err
 	}
 	types := eventTypes{}
 	for _, n := range names {

@@ -108,7 +108,7 @@ func (n *number) stillStopped(w *webhook) string {
 	case !w.state.HoldUntil.IsZero():
 		return "; it has asked to be left alone until " + w.state.HoldUntil.String()
 	case w.parkedCount() > 0:
-		return fmt.Sprintf("; %d parked events go out first", w.parkedCount())
+		return fmt.Sprintf("; what is parked goes out first (%d)", w.parkedCount())
 	}
 	return ""
 }

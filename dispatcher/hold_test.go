@@ -127,7 +127,7 @@ func TestHoldWebhook(t *testing.T) {
 			t.Errorf("held again: %q", said)
 		}
 		w.receiver.Answer("w", kafkatest.Always(200))
-		if said := w.release(record.HoldWebhook, "w"); said != "released; 10 parked events go out first" {
+		if said := w.release(record.HoldWebhook, "w"); said != "released; what is parked goes out first (10)" {
 			t.Errorf("release: %q", said)
 		}
 		w.send("w", 10, 2)

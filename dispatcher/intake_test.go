@@ -133,22 +133,22 @@ func TestOddTimestamps(t *testing.T) {
 				}
 			}
 			since1970 := time.Since(time.UnixMilli(0)).Seconds()
-			if got := a.latency(); got < since1970-60 || got > since1970 {
+			if got := a.sum("delivery_latency_seconds"); got < since1970-60 || got > since1970 {
 				t.Errorf("a latency of %v s in all, want the %v since 1970 and none since 2100", got, since1970)
 			}
 		}
 	})
 }
 
-// latency is the sum of delivery_latency_seconds.
-func (p *process) latency() float64 {
+// sum is that of all that a histogram has seen.
+func (p *process) sum(name string) float64 {
 	p.w.t.Helper()
 	families, err := p.registry.Gather()
 	if err != nil {
 		p.w.t.Fatal(err)
 	}
 	for _, f := range families {
-		if f.GetName() == namespace+"_delivery_latency_seconds" {
+		if f.GetName() == namespace+"_"+name {
 			return f.GetMetric()[0].GetHistogram().GetSampleSum()
 		}
 	}

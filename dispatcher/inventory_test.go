@@ -60,6 +60,20 @@ func TestInventory(t *testing.T) {
 	})
 }
 
+// Attempts of less than a millisecond take time too.
+func TestDurationOfShortAttempts(t *testing.T) {
+	inWorld(t, 1, kafkatest.After(300*time.Microsecond, kafkatest.Always(200)), func(t *testing.T, w *world) {
+		w.webhook("w")
+		a := w.start("a")
+		a.owns(0)
+		w.send("w", 0, 10)
+		w.until("they are delivered", func() bool { return len(w.delivered("w")) == 10 })
+		if n, sum := a.metric("attempt_duration_seconds"), a.sum("attempt_duration_seconds"); n != 10 || sum < 0.0029 || sum > 0.004 {
+			t.Errorf("%v attempts took %v s in all, want 10 of 300 µs each", n, sum)
+		}
+	})
+}
+
 // The backlog is what is to be done: markers, and what an upstream service has aborted, are none of it once they were seen.
 func TestBacklogEnds(t *testing.T) {
 	inWorld(t, 2, kafkatest.Always(200), func(t *testing.T, w *world) {

@@ -116,9 +116,6 @@ func (m *metrics) attempt(a record.Attempt, reason string) {
 		class = strconv.Itoa(a.Status/100) + "xx"
 	}
 	m.attempts.WithLabelValues(string(a.Outcome), reason, class, m.d.eventTypes.label(a.EventType)).Inc()
-	if a.Attempt > 0 {
-		m.duration.Observe(float64(a.DurationMS) / 1000)
-	}
 }
 
 // Describe is prometheus.Collector.

@@ -76,7 +76,7 @@ func (n *number) delivered(now time.Time, w *webhook, it *item, e *endpoint, res
 		// A producer may have written a time to come: a sum that shrinks would look like a restart.
 		n.d.metrics.latency.Observe(max(0, res.StartedAt.Add(res.Duration).Sub(it.ProducedAt.Time).Seconds()))
 	}
-	n.settle(now, w, it, a, res.Failure, nil)
+	n.settle(now, w, it, a, res, nil)
 	if w.widening *= 2; w.widening >= e.config.MaxInFlightOr() {
 		w.widening = 0
 	}
@@ -114,12 +114,12 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 	case res.Class == delivery.ClassPermanent, last:
 		a.Outcome, a.Next = record.Dead, record.NextNone
 		reason := deathReason(res)
-		n.settle(now, w, it, a, res.Failure, n.deadLetter(it, n.death(now, reason, it.LastError, e, &res)))
+		n.settle(now, w, it, a, res, n.deadLetter(it, n.death(now, reason, it.LastError, e, &res)))
 		n.d.metrics.dead.WithLabelValues(string(reason)).Inc()
 	case it.skip != nil:
 		a.Outcome, a.Next = record.Dead, record.NextNone
 		message := skippedBy(it.skip.Command) + "; its last attempt: " + it.LastError
-		n.settle(now, w, it, a, res.Failure, n.deadLetter(it, n.death(now, record.Discarded, message, e, &res)))
+		n.settle(now, w, it, a, res, n.deadLetter(it, n.death(now, record.Discarded, message, e, &res)))
 		n.d.metrics.dead.WithLabelValues(string(record.Discarded)).Inc()
 	case w.stopped() || pauseFor != "" || waits:
 		// It goes before what its pause will park: it was sent first.
@@ -133,14 +133,14 @@ func (n *number) failed(now time.Time, w *webhook, it *item, e *endpoint, res de
 			why = record.ParkHold
 		}
 		n.noteHead(w, it, e.config.OrderingOr())
-		n.settle(now, w, it, a, res.Failure, n.toParked(now, w, it, why))
+		n.settle(now, w, it, a, res, n.toParked(now, w, it, why))
 	default:
 		wait := n.d.schedule.Delay(it.Attempts, policyOf(&e.config), rand.Float64())
 		it.DueAt = record.NotBefore(calendar(now, res.StartedAt.Add(res.Duration+wait)))
 		n.noteHead(w, it, e.config.OrderingOr())
 		a.Outcome, a.Next, a.NextAttemptAt = record.Failed, record.NextRetry, it.DueAt
 		tier := n.d.line.Tier(wait)
-		n.settle(now, w, it, a, res.Failure, n.retryRecord(w, it, tier))
+		n.settle(now, w, it, a, res, n.retryRecord(w, it, tier))
 	}
 	if !deleted && asked > 0 {
 		n.wait(now, w, calendar(now, res.StartedAt.Add(res.Duration+asked)))
@@ -175,8 +175,9 @@ func deathReason(res delivery.Result) record.DeathReason {
 }
 
 // settle records an attempt and where the event goes, in one decision.
-func (n *number) settle(now time.Time, w *webhook, it *item, a record.Attempt, why delivery.Failure, to *outgoing) {
-	n.d.metrics.attempt(a, string(why))
+func (n *number) settle(now time.Time, w *webhook, it *item, a record.Attempt, res delivery.Result, to *outgoing) {
+	n.d.metrics.attempt(a, string(res.Failure))
+	n.d.metrics.duration.Observe(res.Duration.Seconds())
 	n.logAttempt(w, it, a)
 	var records []*outgoing
 	if a.Outcome != record.Delivered || n.d.successes.keep(it.ID) {

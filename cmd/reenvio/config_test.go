@@ -72,6 +72,11 @@ func TestDefaultsAreValid(t *testing.T) {
 	}
 }
 
+func TestTooManyEventTypesAreRefusedByEveryCommand(t *testing.T) {
+	s := newShell(t)
+	s.run(t, "config", "--metrics.event_types="+strings.Repeat("t,", 50)+"t").wantCode(t, exitUsage).wantErr(t, "metrics.event_types has 51 entries")
+}
+
 func TestTheReferencePageIsCurrent(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
 	if err != nil {

@@ -40,7 +40,7 @@ func TestCommandsAgainstDev(t *testing.T) {
 	s.run(t, "skip", first, "--to-dlq", "--yes").wantCode(t, exitFailed).wantOut(t, "off-1", "refused")
 	s.run(t, "webhooks", "discard-parked", demoOK, "--before", "1h", "--dry-run").wantCode(t, exitOK).wantOut(t, "0 of 2")
 	s.run(t, "webhooks", "discard-parked", demoOK, "--before", "0s", "--dry-run").wantCode(t, exitOK).wantOut(t, "Would discard 2 of 2")
-	s.run(t, "webhooks", "discard-parked", demoOK, "--before", "0s", "--yes").wantCode(t, exitOK).wantOut(t, "2 events discarded")
+	s.run(t, "webhooks", "discard-parked", demoOK, "--before", "0s", "--yes").wantCode(t, exitOK).wantOut(t, "discarded: 2")
 	if got := view().State.Parked; got != nil {
 		t.Errorf("parked: %+v", got)
 	}

@@ -68,7 +68,7 @@ func (s *settings) validate() error {
 		_, topics = s.topology()
 	}
 	return errors.Join(s.validateKafka(), topics, s.Retry.Validate(), s.Dispatcher.Validate(), s.Attempts.Validate(), s.Egress.Validate(),
-		s.Secrets.Validate(), s.Admin.Validate(), s.DLQ.Validate(), s.Log.Validate())
+		s.Secrets.Validate(), s.Admin.Validate(), s.DLQ.Validate(), s.Log.Validate(), dispatcher.ValidEventTypes(s.Metrics.EventTypes))
 }
 
 // validateKafka leaves it to the command whether it needs brokers: dev brings its own, and config must show what is wrong.

@@ -86,9 +86,9 @@ func TestDiscardParked(t *testing.T) {
 
 	// Nobody answers.
 	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m", "--yes", "--wait", "1ms").wantCode(t, exitFailed).wantOut(t, "pending: no dispatcher owns number ", "has not answered")
-	got := answerCommands(t, s, map[record.Action]record.Result{record.ActionDiscardParked: {Result: record.ResultDone, Detail: "2 events discarded"}})
+	got := answerCommands(t, s, map[record.Action]record.Result{record.ActionDiscardParked: {Result: record.ResultDone, Detail: "discarded: 2, still parked: 3"}})
 	<-got
-	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m", "--yes").wantCode(t, exitOK).wantOut(t, "discard-parked of crm done: 2 events discarded")
+	s.run(t, "webhooks", "discard-parked", "crm", "--before", "150m", "--yes").wantCode(t, exitOK).wantOut(t, "discard-parked of crm done: discarded: 2, still parked: 3")
 	if c := <-got; c.Webhook != "crm" || now.Sub(c.Before.Time) < 149*time.Minute || now.Sub(c.Before.Time) > 151*time.Minute {
 		t.Errorf("command: %+v", c)
 	}
