@@ -23,6 +23,7 @@ func TestFullDisks(t *testing.T) {
 		t.Skip("the embedded broker has no disk here")
 	}
 	if os.Getenv(ownMounts) == "" {
+		t.Parallel() // most of it is waiting for brokers
 		withOwnMounts(t)
 		return
 	}

@@ -18,6 +18,7 @@ import (
 // TestTakeover: the numbers of a dispatcher that died for good are delivered on by
 // another within 15 s.
 func TestTakeover(t *testing.T) {
+	t.Parallel() // most of it is waiting for a session to end
 	t.Run("between transactions", func(t *testing.T) {
 		takeover(t, func(_ *world, p *procs.Process) time.Time { return p.Kill() })
 	})
@@ -38,7 +39,7 @@ func TestTakeover(t *testing.T) {
 // takeover ends a dispatcher, and waits until another has its numbers; after that may come more.
 func takeover(t *testing.T, kill func(*world, *procs.Process) time.Time, after ...func(*world, *procs.Process)) {
 	const bound = 15 * time.Second
-	t.Parallel() // most of it is waiting for a session to end
+	t.Parallel()
 	w := newWorld(t, 6, failSome)
 	webhooks := w.WebhookOfEach()
 	a := w.Start("a")
