@@ -55,12 +55,12 @@ test-race: ## the same under the race detector (needs gcc)
 	@command -v "$$($(GO) env CC)" >/dev/null || { \
 	  echo "make test-race: the race detector needs a C compiler, and '$$($(GO) env CC)' is not there." >&2; \
 	  echo "On Debian and Ubuntu: apt-get install gcc libc6-dev" >&2; exit 1; }
-	CGO_ENABLED=1 $(GO) test -race -short -cpu 1 -timeout 8m $(PACKAGES)
+	CGO_ENABLED=1 $(GO) test -race -short -cpu 1 -timeout 9m $(PACKAGES)
 
 # REENVIO_TEST_KAFKA_VERSION=3.9.1 runs it on another version.
 .PHONY: test-kafka
 test-kafka: kafka-tools ## the end-to-end tests on three Apache Kafka brokers (needs Java 17 and Maven)
-	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 9m $(filter %/e2e %/e2e/%,$(PACKAGES))
+	REENVIO_TEST_KAFKA=apache $(GO) test -count=1 -timeout 4m $(filter %/e2e %/e2e/%,$(PACKAGES))
 
 .PHONY: test-crash
 test-crash: kafka-tools ## dispatchers killed at random moments, on the embedded broker and on Apache Kafka

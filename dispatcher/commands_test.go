@@ -40,7 +40,7 @@ func TestPauseAndResume(t *testing.T) {
 			t.Errorf("state %s", s.Marshal())
 		}
 		w.receiver.Answer("w", kafkatest.Always(200))
-		if r := w.do("w", record.ActionResume); r.Result != record.ResultDone || !strings.Contains(r.Detail, "9 parked") {
+		if r := w.do("w", record.ActionResume); r.Result != record.ResultDone || !strings.Contains(r.Detail, "what is parked goes out first (9)") {
 			t.Errorf("resume: %+v", r)
 		}
 		w.send("w", 10, 5)

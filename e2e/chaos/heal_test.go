@@ -37,7 +37,8 @@ func (w *world) heal() {
 	for began := time.Now(); ; {
 		left = map[string]int{}
 		for id, sent := range events {
-			if n := len(sent) - w.Attempts.Finished(id); n > 0 {
+			events, copies := w.Attempts.Finished(id)
+			if n := len(sent) - events - copies; n > 0 {
 				left[id] = n
 			}
 		}

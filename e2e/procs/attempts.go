@@ -19,6 +19,7 @@ type Attempts struct {
 	next     map[int32]int64 // of each partition: a client may read again when a leader moves
 	all      []Attempt
 	finished map[string]int // events, by webhook
+	copies   map[string]int // second copies that ended as duplicates, by webhook
 	changed  chan struct{}  // closed and replaced with each news
 }
 
@@ -43,7 +44,7 @@ func following(topo *topology.Topology, topic string) []kgo.Opt {
 }
 
 func watchAttempts(w *World, cl *kgo.Client) *Attempts {
-	a := &Attempts{next: map[int32]int64{}, finished: map[string]int{}, changed: make(chan struct{})}
+	a := &Attempts{next: map[int32]int64{}, finished: map[string]int{}, copies: map[string]int{}, changed: make(chan struct{})}
 	go func() {
 		for w.Ctx.Err() == nil {
 			fetches := cl.PollFetches(w.Ctx)
@@ -71,7 +72,11 @@ func (a *Attempts) add(records []*kgo.Record) error {
 			return fmt.Errorf("reading the attempt at %s: %w", record.SourceOf(r), err)
 		}
 		a.all = append(a.all, Attempt{r.Partition, x.Dispatcher, x.StartedAt.Time, x.StartedAt.Time.Add(time.Duration(x.DurationMS) * time.Millisecond)})
-		if x.Outcome != record.Failed {
+		switch x.Outcome {
+		case record.Failed: // will be tried again
+		case record.Duplicate:
+			a.copies[x.Webhook]++
+		default:
 			a.finished[x.Webhook]++
 		}
 	}
@@ -104,9 +109,9 @@ func (a *Attempts) All() []Attempt {
 	return slices.Clone(a.all)
 }
 
-// Finished is how many events of a webhook are.
-func (a *Attempts) Finished(webhook string) int {
+// Finished is how many events of a webhook are, and how many second copies of them.
+func (a *Attempts) Finished(webhook string) (events, copies int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.finished[webhook]
+	return a.finished[webhook], a.copies[webhook]
 }

@@ -115,7 +115,8 @@ func (w *World) Unfinished() map[string]int {
 	defer w.mu.Unlock()
 	left := map[string]int{}
 	for webhook, n := range w.next {
-		if n -= w.Attempts.Finished(webhook); n > 0 {
+		events, _ := w.Attempts.Finished(webhook)
+		if n -= events; n > 0 {
 			left[webhook] = n
 		}
 	}

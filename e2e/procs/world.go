@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/reenvio/reenvio/e2e/history"
@@ -189,14 +190,24 @@ func (w *World) event(webhook, of string, n int) (*kgo.Record, error) {
 	})
 }
 
+// produce sends again what a broker that dies has answered with UNKNOWN_SERVER_ERROR, as
+// an upstream service does: it may have been written, and then the copy is a duplicate.
 func (w *World) produce(records []*kgo.Record) error {
-	if err := w.Client.ProduceSync(w.Ctx, records...).FirstErr(); err != nil {
-		return fmt.Errorf("sending events: %w", err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, r := range records {
-		w.sent = append(w.sent, history.Acknowledged(r))
+	for len(records) > 0 {
+		var unsure []*kgo.Record
+		for _, result := range w.Client.ProduceSync(w.Ctx, records...) {
+			switch r := result.Record; {
+			case result.Err == nil:
+				w.mu.Lock()
+				w.sent = append(w.sent, history.Acknowledged(r))
+				w.mu.Unlock()
+			case errors.Is(result.Err, kerr.UnknownServerError):
+				unsure = append(unsure, &kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Headers: r.Headers})
+			default:
+				return fmt.Errorf("sending events: %w", result.Err)
+			}
+		}
+		records = unsure
 	}
 	return nil
 }
