@@ -84,17 +84,12 @@ func TestCommandsFillTheWindow(t *testing.T) {
 // A hold does not wait either behind what has waited until the webhook was known.
 func TestHoldOvertakesForANewWebhook(t *testing.T) {
 	inWorld(t, 1, kafkatest.After(20*time.Second, kafkatest.Always(200)), func(t *testing.T, w *world) {
-		a := w.start("a")
-		a.owns(0)
-		a.quiesce()
-		endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
-		a.stopReading(endpoints)
-		w.webhookUnread("w")
+		_, readOn := w.startUnread("w")
 		w.produceCommand(record.Command{ID: "test", Webhook: "w", Action: record.ActionTest})
 		w.produceCommand(record.Command{ID: "pause", Webhook: "w", Action: record.ActionPause})
 		w.produceCommand(record.Command{ID: "hold", Webhook: "w", Action: record.ActionHold, Scope: record.HoldWebhook, Value: "w"})
 		time.Sleep(10 * time.Second)
-		a.readOn(endpoints)
+		readOn()
 		w.until("all are answered", func() bool { return len(w.results()) == 3 })
 		mustEqual(t, "results", w.results(), []string{"hold done", "test refused", "pause done"})
 	})

@@ -171,7 +171,7 @@ func (w *webhook) waitsInParked(offset int64) bool {
 	return offset >= w.parked.cursor && w.waitsAt(offset)
 }
 
-// waitsAt is waitsInParked for a record that is the webhook's for sure.
+// waitsAt is waitsInParked wherever the reading has got to.
 func (w *webhook) waitsAt(offset int64) bool {
 	if w.state.Parked == nil {
 		return false

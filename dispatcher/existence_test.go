@@ -50,12 +50,7 @@ func TestUnknownWebhook(t *testing.T) {
 //  3. the configuration is read.
 func TestWebhookMadeInTime(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
-		a := w.start("a")
-		a.owns(0)
-		a.quiesce()
-		endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
-		a.stopReading(endpoints)
-		w.webhookUnread("w")
+		a, readOn := w.startUnread("w")
 		w.send("w", 0, 2)
 		w.until("the event was looked at", func() bool {
 			waits := false
@@ -66,7 +61,7 @@ func TestWebhookMadeInTime(t *testing.T) {
 		if len(w.dead()) > 0 {
 			t.Fatal("the event died before the configurations were read to their end")
 		}
-		a.readOn(endpoints)
+		readOn()
 		w.until("both are delivered", func() bool { return len(w.delivered("w")) == 2 })
 		mustEqual(t, "sent", ids(w.receiver.Of("w")), eventIDs("w", 0, 2))
 	})
@@ -80,6 +75,22 @@ func (w *world) webhookUnread(id string) {
 		w.t.Fatal(err)
 	}
 	w.produce(&kgo.Record{Topic: w.topo.Endpoints(), Partition: w.topo.PartitionFor(id), Key: []byte(id), Value: e.Marshal()})
+}
+
+// startUnread starts a dispatcher that reads no configurations, those of webhook id among them, until readOn.
+func (w *world) startUnread(id string) (a *process, readOn func()) {
+	w.t.Helper()
+	a = w.start("a")
+	a.owns(0)
+	a.quiesce()
+	endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
+	a.d.fetch.quick.PauseFetchPartitions(endpoints)
+	a.d.fetch.patient.PauseFetchPartitions(endpoints)
+	w.webhookUnread(id)
+	return a, func() {
+		a.d.fetch.quick.ResumeFetchPartitions(endpoints)
+		a.d.fetch.patient.ResumeFetchPartitions(endpoints)
+	}
 }
 
 // A webhook that is deleted takes everything of it along: what is queued, what
@@ -132,32 +143,19 @@ func TestDeletedWebhook(t *testing.T) {
 // Commands for a webhook whose configuration has not been read yet wait for it, in their order; for one that does not exist they are refused.
 func TestCommandsForANewWebhook(t *testing.T) {
 	inWorld(t, 1, kafkatest.Always(200), func(t *testing.T, w *world) {
-		a := w.start("a")
-		a.owns(0)
-		a.quiesce()
-		endpoints := map[string][]int32{w.topo.Endpoints(): {0}}
-		a.stopReading(endpoints)
-		w.webhookUnread("w")
+		_, readOn := w.startUnread("w")
 		for _, c := range []record.Command{
 			{ID: "1", Webhook: "w", Action: record.ActionPause},
 			{ID: "2", Webhook: "w", Action: record.ActionResume},
 			{ID: "3", Webhook: "w", Action: record.ActionPause},
 		} {
-			w.produce(&kgo.Record{Topic: w.topo.Commands(), Key: []byte("w"), Value: c.Marshal()})
+			w.produceCommand(c)
 		}
 		time.Sleep(10 * time.Second)
-		results := func() (all []string) {
-			for _, r := range w.committed(w.topo.Commands()) {
-				if result, err := record.ParseResult(r.Value); err == nil {
-					all = append(all, result.ID+" "+string(result.Result))
-				}
-			}
-			return all
-		}
-		mustEqual(t, "results before the configuration was read", results(), nil)
-		a.readOn(endpoints)
-		w.until("all are done", func() bool { return len(results()) == 3 })
-		mustEqual(t, "results", results(), []string{"1 done", "2 done", "3 done"})
+		mustEqual(t, "results before the configuration was read", w.results(), nil)
+		readOn()
+		w.until("all are done", func() bool { return len(w.results()) == 3 })
+		mustEqual(t, "results", w.results(), []string{"1 done", "2 done", "3 done"})
 		if !w.pausedBy("w", record.PauseManual) {
 			t.Errorf("state %+v", w.state("w"))
 		}
@@ -165,15 +163,4 @@ func TestCommandsForANewWebhook(t *testing.T) {
 			t.Errorf("a command for nobody: %+v", r)
 		}
 	})
-}
-
-// stopReading and readOn keep partitions from the dispatcher, behind its back.
-func (p *process) stopReading(partitions map[string][]int32) {
-	p.d.fetch.quick.PauseFetchPartitions(partitions)
-	p.d.fetch.patient.PauseFetchPartitions(partitions)
-}
-
-func (p *process) readOn(partitions map[string][]int32) {
-	p.d.fetch.quick.ResumeFetchPartitions(partitions)
-	p.d.fetch.patient.ResumeFetchPartitions(partitions)
 }

@@ -22,7 +22,7 @@ import (
 // KIP-890): everything is delivered, tried again, buried and parked on them, and a
 // crash and a zombie double nothing.
 func TestOlderTransactions(t *testing.T) {
-	if !onApache() {
+	if !kafkatest.OnApache() {
 		synctest.Test(t, func(t *testing.T) {
 			newWorld(t, kafkatest.Virtual(t, kfake.MaxVersions(kversion.V3_8_0())), kafkatest.FailSome(0.4, 2)).olderTransactions()
 		})

@@ -40,15 +40,13 @@ const numbers = 6
 // the others.
 func suite(t *testing.T, script kafkatest.Script, test func(w *world)) {
 	t.Helper()
-	if !onApache() {
+	if !kafkatest.OnApache() {
 		synctest.Test(t, func(t *testing.T) { test(newWorld(t, kafkatest.Virtual(t), script)) })
 		return
 	}
 	t.Parallel()
 	test(newWorld(t, kafkatest.Start(t), script))
 }
-
-func onApache() bool { return os.Getenv("REENVIO_TEST_KAFKA") == "apache" }
 
 // inBubble is for what only the embedded broker and its network can show: faults,
 // and hours.
@@ -61,7 +59,7 @@ func inBubble(t *testing.T, script kafkatest.Script, test func(w *world)) {
 // costs a little.
 func inBubbleOf(t *testing.T, brokers int, script kafkatest.Script, test func(w *world), tiers ...time.Duration) {
 	t.Helper()
-	if onApache() {
+	if kafkatest.OnApache() {
 		t.Skip("it needs the embedded broker; make test runs it")
 	}
 	synctest.Test(t, func(t *testing.T) {

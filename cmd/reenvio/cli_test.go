@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/reenvio/reenvio/internal/kafkatest"
 )
 
@@ -53,6 +55,18 @@ func (s *shell) runCtx(ctx context.Context, args ...string) outcome {
 	var out, errOut bytes.Buffer
 	code := run(ctx, &cli{stdin: strings.NewReader(s.stdin), stdout: &out, stderr: &errOut, environ: s.environ, terminal: s.terminal}, args)
 	return outcome{args: args, code: code, out: out.String(), errOut: errOut.String()}
+}
+
+// client is one of the cluster that the shell's commands use, until the end of the test.
+func (s *shell) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
+	client, err := kgo.NewClient(append(opts, kgo.SeedBrokers(strings.Split(brokers, ",")...))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	return client
 }
 
 func (o outcome) wantCode(t *testing.T, want int) outcome {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/charmbracelet/lipgloss"
 
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 )
 
@@ -137,7 +138,7 @@ func (n *narrator) state(at time.Time, webhook string, s *record.State) {
 	var reasons []string
 	for _, reason := range s.PauseReasons {
 		if reason == record.PauseFailures {
-			reasons = append(reasons, plural(s.ConsecutiveFailures, "failed attempt")+" in a row")
+			reasons = append(reasons, overview.Plural(s.ConsecutiveFailures, "failed attempt")+" in a row")
 		} else {
 			reasons = append(reasons, string(reason))
 		}

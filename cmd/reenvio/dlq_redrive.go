@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reenvio/reenvio/internal/overview"
+
 	"github.com/spf13/cobra"
 
 	dlqconsumer "github.com/reenvio/reenvio/dlq-consumer"
@@ -75,7 +77,7 @@ twice. Exit status 0: all was sent that could be; 1: some failed, or it was inte
 			if err := printPlan(c.stderr, plan); err != nil {
 				return err
 			}
-			if err := c.confirm(cmd.Context(), false, fmt.Sprintf("Send %s again?", plural(plan.Ready, "event"))); err != nil {
+			if err := c.confirm(cmd.Context(), false, fmt.Sprintf("Send %s again?", overview.Plural(plan.Ready, "event"))); err != nil {
 				return err
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	dlqconsumer "github.com/reenvio/reenvio/dlq-consumer"
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 )
 
@@ -150,7 +151,7 @@ func valueText(value []byte) string {
 	}
 	odd := func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' && r != '\r' }
 	if !utf8.Valid(value) || strings.ContainsFunc(string(value), odd) {
-		return fmt.Sprintf("(%s, no text; -o json has the value in base64)", plural(len(value), "byte"))
+		return fmt.Sprintf("(%s, no text; -o json has the value in base64)", overview.Plural(len(value), "byte"))
 	}
 	return string(value)
 }

@@ -21,12 +21,7 @@ func bury(t *testing.T, s *shell, deaths map[string]record.Death) {
 // buryFor is bury for the webhook of each event.
 func buryFor(t *testing.T, s *shell, webhook func(id string) string, deaths map[string]record.Death) {
 	t.Helper()
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := s.client(t)
 	for id, death := range deaths {
 		event, err := record.NewEventRecord("webhooks.events", 0, record.Event{
 			Webhook: webhook(id), ID: id, Type: "order.paid", ContentType: "application/json", Value: []byte(`{"order":1}`),

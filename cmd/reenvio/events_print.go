@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 	"github.com/reenvio/reenvio/internal/story"
 )
@@ -226,7 +227,7 @@ func queuedText(c *story.Copy, s *story.Step) string {
 	if c.EventType != "" {
 		text += ", " + shortened(c.EventType)
 	}
-	text += ", " + plural(c.Bytes, "byte")
+	text += ", " + overview.Plural(c.Bytes, "byte")
 	if c.MovedFrom != nil {
 		text += ", moved from " + c.MovedFrom.String()
 	}

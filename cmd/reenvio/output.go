@@ -65,14 +65,6 @@ func printFacts(w io.Writer, facts [][2]string) error {
 	return table.Flush()
 }
 
-// plural is a count of things, one of which is called what.
-func plural[N int | int64](n N, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 func cleaned(cells []string) []string {
 	out := make([]string, len(cells))
 	for i, cell := range cells {

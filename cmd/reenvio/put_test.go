@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -29,12 +28,7 @@ func put(t *testing.T, s *shell, topic, key string, value []byte) int64 {
 
 func produce(t *testing.T, s *shell, r *kgo.Record) int64 {
 	t.Helper()
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := s.client(t, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
 		t.Fatal(err)
 	}

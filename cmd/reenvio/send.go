@@ -69,7 +69,7 @@ and next_step when there is something to do.`,
 		defer s.client.Close()
 		c.warnOfNoWebhook(cmd.Context(), s, event.Webhook)
 		if c.terminal && *data != "-" { // a pipe has nobody to ask, and nothing to answer with
-			if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Send this event (%s, %s) to %s?", event.Type, plural(len(event.Data), "byte"), event.Webhook)); err != nil {
+			if err := c.confirm(cmd.Context(), *yes, fmt.Sprintf("Send this event (%s, %s) to %s?", event.Type, overview.Plural(len(event.Data), "byte"), event.Webhook)); err != nil {
 				return err
 			}
 		}

@@ -13,12 +13,7 @@ import (
 // events reads everything on the events topic.
 func events(t *testing.T, s *shell, n int) []*record.Delivery {
 	t.Helper()
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.ConsumeTopics("webhooks.events"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := s.client(t, kgo.ConsumeTopics("webhooks.events"))
 	var all []*record.Delivery
 	for len(all) < n {
 		fetches := client.PollFetches(t.Context())

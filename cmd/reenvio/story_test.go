@@ -222,12 +222,7 @@ func TestAnAttemptAsItComes(t *testing.T) {
 func TestACopyThatWasRedriven(t *testing.T) {
 	s := newClusterShell(t)
 	s.run(t, "topics", "apply", "--yes").wantCode(t, exitOK)
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := s.client(t, kgo.RecordPartitioner(kgo.StickyKeyPartitioner(nil)))
 	var sources []record.Source
 	for _, redrive := range []string{"", "run7/1"} {
 		r, err := record.NewEventRecord("webhooks.events", 0, record.Event{Webhook: "crm", ID: "e1", Type: "order\x1b.paid", Value: []byte("{}"), Redrive: redrive})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 func TestTopicsFromNothingToDone(t *testing.T) {
@@ -54,12 +53,7 @@ func TestTopicsThatCannotBeMended(t *testing.T) {
 // setRetention does what an operator does with Kafka's own tools.
 func (s *shell) setRetention(t *testing.T, topic, ms string) {
 	t.Helper()
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := s.client(t)
 	if _, err := kadm.NewClient(client).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "retention.ms", Value: &ms}}, topic); err != nil {
 		t.Fatal(err)
 	}

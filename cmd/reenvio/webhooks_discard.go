@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/reenvio/reenvio/internal/overview"
+
 	"github.com/spf13/cobra"
 
 	"github.com/reenvio/reenvio/internal/control"
@@ -123,7 +125,7 @@ func (c *cli) countParked(ctx context.Context, ctl *control.Control, id string, 
 			found.Newest = d.ProducedAt
 		}
 	}, func(done, all int64) {
-		line.show("%s: %s to discard so far, %d %% looked through", id, plural(found.Matching, "parked event"), 100*done/all)
+		line.show("%s: %s to discard so far, %d %% looked through", id, overview.Plural(found.Matching, "parked event"), 100*done/all)
 	})
 	return found, err
 }

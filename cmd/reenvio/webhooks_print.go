@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/reenvio/reenvio/internal/overview"
 	"github.com/reenvio/reenvio/internal/record"
 )
 
@@ -100,7 +101,7 @@ func scheduleText(e record.Endpoint) string {
 
 func autoPauseText(e record.Endpoint) string {
 	if after := e.AutoPauseAfterOr(); after > 0 {
-		return plural(after, "failed attempt") + " in a row"
+		return overview.Plural(after, "failed attempt") + " in a row"
 	}
 	return "never"
 }

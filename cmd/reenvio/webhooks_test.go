@@ -106,14 +106,10 @@ func TestTheOwnersAnswerIsShown(t *testing.T) {
 // answerCommands stands in for the dispatcher that owns all numbers.
 func answerCommands(t *testing.T, s *shell, answers map[record.Action]record.Result) <-chan record.Command {
 	t.Helper()
-	brokers, _ := strings.CutPrefix(s.environ[0], "REENVIO_KAFKA__BROKERS=")
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.ConsumeTopics("webhooks.commands"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := s.client(t, kgo.ConsumeTopics("webhooks.commands"), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done; client.Close() })
+	t.Cleanup(func() { cancel(); <-done })
 	got := make(chan record.Command, 10)
 	go func() {
 		defer close(done)

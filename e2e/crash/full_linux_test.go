@@ -19,7 +19,7 @@ import (
 // and the command line say why. When there is room and the brokers are started again,
 // all goes on by itself: nothing is lost, and no request made again.
 func TestFullDisks(t *testing.T) {
-	if os.Getenv("REENVIO_TEST_KAFKA") != "apache" {
+	if !kafkatest.OnApache() {
 		t.Skip("the embedded broker has no disk here")
 	}
 	if os.Getenv(ownMounts) == "" {

@@ -1,7 +1,6 @@
 package kafkatest_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -12,7 +11,7 @@ import (
 // onApache leaves a test out of `make test`, which starts no processes.
 func onApache(t *testing.T) {
 	t.Helper()
-	if os.Getenv("REENVIO_TEST_KAFKA") != "apache" {
+	if !kafkatest.OnApache() {
 		t.Skip("runs with REENVIO_TEST_KAFKA=apache")
 	}
 }

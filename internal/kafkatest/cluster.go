@@ -52,6 +52,9 @@ type brokers interface {
 	terminate(ctx context.Context, i int) error
 }
 
+// OnApache says whether REENVIO_TEST_KAFKA names Apache Kafka.
+func OnApache() bool { return os.Getenv("REENVIO_TEST_KAFKA") == "apache" }
+
 // Start is the cluster that REENVIO_TEST_KAFKA names: "fake" (the default) or
 // "apache".
 func Start(t testing.TB) *Cluster {

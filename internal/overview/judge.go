@@ -85,7 +85,7 @@ func byWhom(h Hold) string {
 
 // headline is the one line.
 func (o *Overview) headline() string {
-	parts := []string{fmt.Sprintf("%d of %d numbers owned by %s", o.OwnedNumbers, o.Partitions, plural(int64(len(o.Dispatchers)), "dispatcher"))}
+	parts := []string{fmt.Sprintf("%d of %d numbers owned by %s", o.OwnedNumbers, o.Partitions, Plural(int64(len(o.Dispatchers)), "dispatcher"))}
 	if o.moving {
 		parts = append(parts, "the group is rebalancing ("+o.GroupState+")")
 	}
@@ -102,12 +102,12 @@ func (o *Overview) headline() string {
 	if overdue > 0 {
 		retries += fmt.Sprintf(", %d of them overdue", overdue)
 	}
-	parts = append(parts, retries, plural(int64(o.WebhooksPaused), "webhook")+" paused")
+	parts = append(parts, retries, Plural(int64(o.WebhooksPaused), "webhook")+" paused")
 	if o.WebhooksReturning > 0 {
 		parts = append(parts, fmt.Sprintf("%d returning", o.WebhooksReturning))
 	}
 	if len(o.Holds) > 0 {
-		parts = append(parts, plural(int64(len(o.Holds)), "hold")+" by hand")
+		parts = append(parts, Plural(int64(len(o.Holds)), "hold")+" by hand")
 	}
 	parts = append(parts, atMost(o.DeadLastHour, o.DeadIsBound)+" dead in the last hour")
 	return strings.Join(parts, "; ")
@@ -120,7 +120,8 @@ func atMost(n int64, bound bool) string {
 	return fmt.Sprint(n)
 }
 
-func plural(n int64, what string) string {
+// Plural is a count of things, one of which is called what.
+func Plural[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -200,7 +201,7 @@ func (o *Overview) unusable() {
 	if len(locked) == 0 {
 		return
 	}
-	text := fmt.Sprintf("A dispatcher's keyset lacks the key that wrote %s, paused for that: %s", plural(int64(len(locked)), "webhook"), someOf(locked))
+	text := fmt.Sprintf("A dispatcher's keyset lacks the key that wrote %s, paused for that: %s", Plural(int64(len(locked)), "webhook"), someOf(locked))
 	if len(owners) > 0 {
 		text += " (owned now by " + someOf(owners) + ")"
 	}

@@ -148,7 +148,7 @@ func (r *reader) offsets(v *view) {
 			v.problem(fmt.Sprintf("The committed offset of %s is %d, but the topic ends at %d: it was made anew, or lost records.", name, c.at, b.end),
 				"find out what happened to the topic; the dispatcher begins it at its start, and delivers what is there again")
 		case lost > 0:
-			v.problem(fmt.Sprintf("Retention took up to %s of %s too early (offsets %d to %d).", plural(lost, "record"), name, c.at, b.start-1),
+			v.problem(fmt.Sprintf("Retention took up to %s of %s too early (offsets %d to %d).", Plural(lost, "record"), name, c.at, b.start-1),
 				"compare retention.ms of the topic with how long its oldest record has waited; send the events again from where they came from")
 		}
 		if c.foreign != nil {
